@@ -8,6 +8,7 @@ mod bill;
 pub mod derive;
 pub mod derived;
 pub mod fold;
+pub mod gaps;
 mod logs;
 mod making;
 pub mod operators;

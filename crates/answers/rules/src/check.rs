@@ -57,6 +57,16 @@ pub fn database(rule: &Rule, test: &RuleTest, specs: &[&TableSpec]) -> Result<Da
         if spec.name == "event_type" {
             rows.extend(recorded(rule, test));
         }
+        if spec.name == "machine" {
+            // Nothing is missing unless the test says so.
+            for row in &mut rows {
+                if let Some(all) =
+                    row.get("duration_ns").filter(|_| !row.contains_key("observed_ns")).cloned()
+                {
+                    row.insert("observed_ns".to_owned(), all);
+                }
+            }
+        }
         let mut builder = AdHocBuilder::new((*spec).clone(), &Memory::default());
         for row in &rows {
             let unknown = row.keys().find(|name| spec.column(name).is_none());

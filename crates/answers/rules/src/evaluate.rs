@@ -271,8 +271,13 @@ impl Facts {
                 let text = format!("up to {} % of the processors' time was not observed", percent(share));
                 let of_one = worst.filter(|(_, most)| *most >= 2.0 * share);
                 let of_one = of_one.map(|(cpu, most)| format!(" ({} % of processor {cpu})", percent(most)));
+                let scaled = if row.observed_ns() < row.duration_ns() {
+                    format!("; rates and shares of time are of {}", duration_ns(row.observed_ns()))
+                } else {
+                    String::new()
+                };
                 facts.caveats.push(format!(
-                    "{text}{}: counts and sums are lower bounds, by about as much",
+                    "{text}{}: counts and sums are lower bounds, by about as much{scaled}",
                     of_one.unwrap_or_default()
                 ));
                 facts.unobserved = Some(text);

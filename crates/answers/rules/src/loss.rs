@@ -1,27 +1,16 @@
 //! What sums of sampled CPU time would be if nothing of the processors' time were missing.
 //!
-//! Buffers that a busy machine did not write leave ranges without samples. A sum over samples is then a lower bound. How much is missing of
-//! it nobody knows, unless the missing ranges are as good as drawn at random: many, short against the trace, and on all processors
-//! alike. Then each range holds the culprit's share of a processor on average, and the sum of all of them strays from that by no more than a
-//! coin with this share as its chance would. Losses in bursts or on single processors are not like that: what overwhelms the tracing may be
-//! the very thing that is looked for.
+//! Buffers that a busy machine did not write leave ranges without samples. A sum over samples is then a lower bound. Where the missing
+//! ranges are as good as drawn at random (`Gaps::even`), each holds the culprit's share of a processor on average, and the sum of all of them
+//! strays from that by no more than a coin with this share as its chance would.
 
 use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_analysis::gaps::Gaps;
 use etwhy_base::units::{digits, duration_ns};
 use etwhy_table::Database;
-use etwhy_trace::catalog::unobserved::UnobservedRow;
-use std::collections::BTreeMap;
 
 /// Less than this is within the error of sampling.
 const LEAST_SHARE: f64 = 0.01;
-/// Ranges of a processor, on average, from which they are many.
-const LEAST_RANGES: f64 = 5.0;
-/// Longest range that is short, as part of the trace.
-const LONGEST: f64 = 0.1;
-/// Part of the processors that must have ranges.
-const LEAST_PROCESSORS: f64 = 0.75;
-/// Most that one processor may miss, in multiples of the mean.
-const MOST_ON_ONE: f64 = 3.0;
 /// Standard deviations. Two would hold 95 % of what chance does if nothing else were uncertain.
 const DEVIATIONS: f64 = 2.5;
 
@@ -45,13 +34,12 @@ impl Loss {
         machine.idle_ns()?;
         let observed = machine.sampled_capacity_ns()? as f64;
         let missing = machine.elapsed_cpu_ns() as f64 - observed;
-        let ranges: Vec<(i64, f64)> =
-            db.read_or_empty::<UnobservedRow>().iter().map(|row| (row.cpu(), row.dur_ns() as f64)).collect();
-        if ranges.is_empty() || observed <= 0.0 || missing < LEAST_SHARE * (observed + missing) {
+        let gaps = Gaps::read(db);
+        if gaps.is_empty() || observed <= 0.0 || missing < LEAST_SHARE * (observed + missing) {
             return None;
         }
         let (cpus, duration) = (machine.cpus().max(1) as f64, machine.duration_ns().max(1) as f64);
-        Some(Loss { observed, missing, range: even(&ranges, cpus, duration) })
+        Some(Loss { observed, missing, range: gaps.even(cpus, duration) })
     }
 
     /// From and to what a sum would be, ns, with the missing ranges like the rest; none if they may not be.
@@ -87,40 +75,12 @@ impl Loss {
     }
 }
 
-/// The length-weighted mean of the ranges if they are many, short, and on all processors alike.
-fn even(ranges: &[(i64, f64)], cpus: f64, duration: f64) -> Option<f64> {
-    let mut of_cpu: BTreeMap<i64, f64> = BTreeMap::new();
-    ranges.iter().for_each(|(cpu, ns)| *of_cpu.entry(*cpu).or_default() += ns);
-    let all: f64 = of_cpu.values().sum();
-    let affected = of_cpu.len() as f64;
-    let longest = ranges.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);
-    let most = of_cpu.values().copied().fold(0.0, f64::max);
-    let even = ranges.len() as f64 >= LEAST_RANGES * affected
-        && longest <= LONGEST * duration
-        && affected >= LEAST_PROCESSORS * cpus
-        && most <= MOST_ON_ONE * all / cpus;
-    even.then(|| ranges.iter().map(|(_, ns)| ns * ns).sum::<f64>() / all.max(1.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use etwhy_base::rng::Xoshiro;
 
     const MS: f64 = 1e6;
-
-    #[test]
-    fn only_even_losses_are_scaled() {
-        let short: Vec<(i64, f64)> = (0..40).map(|n| (n % 4, 10.0 * MS)).collect();
-        assert_eq!(even(&short, 4.0, 4000.0 * MS), Some(10.0 * MS));
-        // Few, long, or on one processor.
-        assert_eq!(even(&short[..12], 4.0, 4000.0 * MS), None);
-        let mut burst = short.clone();
-        burst.push((1, 500.0 * MS));
-        assert_eq!(even(&burst, 4.0, 4000.0 * MS), None);
-        let one: Vec<(i64, f64)> = (0..40).map(|_| (2, 10.0 * MS)).collect();
-        assert_eq!(even(&one, 4.0, 4000.0 * MS), None);
-    }
 
     #[test]
     fn words_say_what_is_known() {
@@ -170,7 +130,7 @@ mod tests {
                 }
             }
             let all = (steps * cpus) as f64 * MS;
-            let range = even(&ranges, cpus as f64, steps as f64 * MS);
+            let range = Gaps::new(ranges).even(cpus as f64, steps as f64 * MS);
             let loss = Loss { observed: all - missing, missing, range };
             let Some((low, high)) = loss.range_of(seen as i64) else { continue };
             scaled += 1;

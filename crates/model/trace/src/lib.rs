@@ -37,6 +37,7 @@ pub mod stacks;
 mod symbols;
 mod trend;
 mod wait_class;
+mod work_owner;
 
 pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;

@@ -80,25 +80,38 @@ impl Sides {
             let (Some(waiting), Some(readying)) = (row.waiting_upid(), row.readying_upid()) else { continue };
             // For somebody are waits for an answer and for a lock; threads without work wait for other reasons.
             let class = row.wait_class();
-            if waiting == readying || parties.is_kernel(waiting) || parties.is_kernel(readying) {
+            if waiting == readying || parties.is_kernel(waiting) {
                 continue;
             }
-            // A filter driver that asks its service lets the thread wait inside of the kernel.
-            let asked =
-                || row.wait_reason() == Some("Executive") && is_imposing(&parties.process(readying).category);
-            if matches!(class, "lock" | "call") || asked() {
-                let side = self.processes.entry(readying).or_default();
-                add(side.imposed_ns.get_or_insert(0), row.wait_sum_ns());
-            }
+            let executive = row.wait_reason() == Some("Executive");
+            let side = if parties.is_kernel(readying) {
+                // The System process works for others; whose routine it ran is known or nobody's.
+                let Some(driver) = row.readying_driver() else { continue };
+                if class != "lock" && !(executive && is_imposing(&parties.driver(driver).category)) {
+                    continue;
+                }
+                self.driver(driver)
+            } else {
+                // A filter driver that asks its service lets the thread wait inside of the kernel.
+                let asked = || executive && is_imposing(&parties.process(readying).category);
+                if !matches!(class, "lock" | "call") && !asked() {
+                    continue;
+                }
+                self.processes.entry(readying).or_default()
+            };
+            add(side.imposed_ns.get_or_insert(0), row.wait_sum_ns());
         }
+    }
+
+    fn driver(&mut self, name: &str) -> &mut Side {
+        let entry = self.drivers.entry(name.to_ascii_lowercase());
+        &mut entry.or_insert_with(|| (name.to_owned(), Side::default())).1
     }
 
     fn read_filters(&mut self, db: &Database) {
         for row in &db.read_or_empty::<MinifilterCostRow>() {
             let Some(name) = row.module() else { continue };
-            let entry = self.drivers.entry(name.to_ascii_lowercase());
-            let (_, side) = entry.or_insert_with(|| (name.to_owned(), Side::default()));
-            add(side.filter_ns.get_or_insert(0), row.total_ns());
+            add(self.driver(name).filter_ns.get_or_insert(0), row.total_ns());
         }
     }
 

@@ -21,7 +21,8 @@
 //! to the process. Parts of a security product go by their vendor.
 //!
 //! Waiting is in its own columns and never added to CPU time. `imposed_wait_ns` are waits of other processes that the culprit
-//! ended and that were for it: answers over LPC and ALPC, locks, and waits inside of the kernel for a security product's service.
+//! ended and that were for it: answers over LPC and ALPC, locks, and waits inside of the kernel for a security product's service. What a
+//! thread of the System process ended is the driver's whose routine it ran; nobody's where no stack tells (`wait_chain`).
 //! A wait for any other event is not counted: a thread without work waits in the same way.
 //!
 //! Energy is that of CPU time above idle: seconds times marginal watts (`crates/model/knowledge`, percentiles of published
@@ -291,14 +292,18 @@ fn side_costs(items: &mut Items, kind: Kind, sides: &Sides, parties: &Parties) {
             item.side.add(side);
         }
     }
-    if kind != Kind::Process {
-        for (name, side) in sides.drivers.values() {
-            let party = parties.driver(name);
-            let item = match kind {
-                Kind::Driver => driver_item(items, name, &party),
-                _ => item_of(items, kind, &party, 0),
-            };
-            item.side.add(side);
+    for (name, side) in sides.drivers.values() {
+        let party = parties.driver(name);
+        match kind {
+            // A driver is beside the processes for what it had the System process do, and for nothing else.
+            Kind::Process => {
+                let waits = Side { imposed_ns: side.imposed_ns, ..Side::default() };
+                if !waits.is_nothing() {
+                    driver_item(items, name, &party).side.add(&waits);
+                }
+            }
+            Kind::Driver => driver_item(items, name, &party).side.add(side),
+            _ => item_of(items, kind, &party, 0).side.add(side),
         }
     }
 }

@@ -13,19 +13,29 @@
 //!   these two; processors times duration if there are neither.
 //!
 //! `capacity_ns` is that of what `busy_ns` rests on.
+//!
+//! Rates and shares of the trace's own time are of `observed_ns`: the duration, less the end of the trace from which on no kernel events came
+//! although others did (`kernel_class.stopped`: the session was taken or stopped), and less what buffers that are missing left unobserved.
+//! The latter only where they are spread evenly over time and processors, so that a mean says something: how much of it was
+//! not observed is measured by samples or context switches (`event_capacity_ns`), and is no more than the ranges of `unobserved`. Else a rate
+//! is of the whole time, and so a lower bound.
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
+use crate::gaps::Gaps;
 use crate::operators::add;
 use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::{cpu_time::CpuRow, stack::StackRow, stack_cost::StackCostRow, trace::TraceRow};
+use etwhy_trace::catalog::{
+    cpu_time::CpuRow, kernel_class::KernelClassRow, stack::StackRow, stack_cost::StackCostRow,
+    trace::TraceRow, unobserved::UnobservedRow,
+};
 
 define_table! {
     /// The machine and the trace in one row: what shares are shares of.
     ///
     /// Empty if no trace was read.
     pub table MACHINE: MachineRow = "machine" {
-        version: 2,
+        version: 3,
         /// Windows build number.
         os_build: i32 [None, Other],
         /// Logical processors.
@@ -36,6 +46,9 @@ define_table! {
         memory_bytes: Option<i64> [Bytes, Bytes],
         /// From the first to the last event.
         duration_ns: i64 [Ns, Duration],
+        /// Part of it in which kernel events were recorded, a mean over the processors: what rates are of. `duration_ns` where losses are not
+        /// even.
+        observed_ns: i64 [Ns, Duration],
         /// Processors times duration, whether observed or not.
         elapsed_cpu_ns: i64 [Ns, Duration],
         /// Observed time of processors, of which `busy_ns` is a part: what shares of CPU time are shares of. Where neither samples nor context
@@ -71,7 +84,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&MACHINE],
-    reads: reads::<(TraceRow, CpuRow, StackCostRow, StackRow)>,
+    reads: reads::<(TraceRow, CpuRow, StackCostRow, StackRow, UnobservedRow, KernelClassRow)>,
     on_demand: false,
     make,
 };
@@ -127,6 +140,13 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         numa_nodes: narrow(most!(numa_nodes)).max(1),
         memory_bytes: most!(memory_bytes),
         duration_ns: duration,
+        observed_ns: observed_ns(
+            duration,
+            cpus,
+            silent_ns(db),
+            &Gaps::read(db),
+            sampled.max(switched).unwrap_or(elapsed),
+        ),
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
         sampled_capacity_ns: sampled,
@@ -142,6 +162,25 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         events_lost: all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add),
         buffers_lost: all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add),
     }
+}
+
+/// How long no kernel events came at the end although the recording went on.
+fn silent_ns(db: &Database) -> i64 {
+    let classes = db.read_or_empty::<KernelClassRow>();
+    if !classes.iter().any(|class| class.stopped()) {
+        return 0;
+    }
+    classes.iter().map(|class| class.silent_ns()).min().unwrap_or(0).max(0)
+}
+
+/// The part of `duration` that rates are of. `events`: time of processors in which events were recorded, as samples or switches show it.
+fn observed_ns(duration: i64, cpus: i64, silent: i64, gaps: &Gaps, events: i64) -> i64 {
+    let most = duration.saturating_sub(silent).max(0);
+    if gaps.even(cpus as f64, duration as f64).is_none() || cpus <= 0 {
+        return most;
+    }
+    let least = most as f64 - gaps.total() / cpus as f64;
+    (events as f64 / cpus as f64).clamp(least.min(most as f64).max(0.0), most as f64) as i64
 }
 
 /// A processor without samples for less than this part of the time was not asleep.
@@ -243,6 +282,26 @@ mod tests {
     use etwhy_testkit::Are as _;
 
     const S: i64 = 1_000_000_000;
+
+    #[test]
+    fn rates_are_of_the_time_that_was_observed() {
+        // Four processors, 10 s, of which 40 ranges of 100 ms each may be missing, evenly or on one processor.
+        let even = Gaps::new((0..40).map(|n| (n % 4, 1e8)).collect());
+        let one = Gaps::new((0..40).map(|_| (2, 1e8)).collect());
+        let none = Gaps::default();
+        // Nothing is missing: what samples did not cover is no loss.
+        assert_eq!(observed_ns(10 * S, 4, 0, &none, 30 * S), 10 * S);
+        // The session was taken halfway.
+        assert_eq!(observed_ns(10 * S, 4, 5 * S, &none, 20 * S), 5 * S);
+        // As measured, no less than without all ranges, no more than the duration.
+        assert_eq!(observed_ns(10 * S, 4, 0, &even, 38 * S), 9 * S + S / 2);
+        assert_eq!(observed_ns(10 * S, 4, 0, &even, 12 * S), 9 * S);
+        assert_eq!(observed_ns(10 * S, 4, 0, &even, 50 * S), 10 * S);
+        assert_eq!(observed_ns(10 * S, 4, 5 * S, &even, 19 * S), 4 * S + 3 * S / 4);
+        // Nobody knows what a single processor did.
+        assert_eq!(observed_ns(10 * S, 4, 0, &one, 38 * S), 10 * S);
+        assert_eq!(observed_ns(0, 0, 0, &none, 0), 0);
+    }
 
     #[test]
     fn time_without_samples_is_not_observed() {

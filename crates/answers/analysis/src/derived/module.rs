@@ -18,7 +18,7 @@ use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
 use crate::fold::module_cost::ModuleCostRow;
 use crate::operators::{ProcessRow, process_names};
-use etwhy_knowledge::{Classification, category_of, driver, is_security};
+use etwhy_knowledge::{Classification, category_of, driver, is_security, is_system_library};
 use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{image::ImageRow, trace::TraceRow};
 use foldhash::{HashMap, HashMapExt};
@@ -43,7 +43,7 @@ define_table! {
         process_names: Option<Sym> [None, Message],
         /// File version from its version resource.
         file_version: Option<Sym> [None, Other],
-        /// Vendor, from the knowledge base, else the company of the version resource.
+        /// Vendor, from the knowledge base, else the company of the version resource, else that of libraries of Windows.
         vendor: Option<Sym> [None, Name],
         /// Product, from the knowledge base, else from the version resource.
         product: Option<Sym> [None, Name],
@@ -159,6 +159,8 @@ fn module(
     let fact = category_of(name, company.unwrap_or(""));
     let filter = driver(name);
     let kernel = image.upid().is_none();
+    // Traces that were not merged have no version resources, but these names are known.
+    let windows = (!kernel && is_system_library(name)).then_some("Microsoft");
     // The column holds the same 32 bits with a sign.
     let stamp = image.time_date_stamp() as i32 as u32;
     let altitudes = filter.map(|f| f.altitudes().collect::<Vec<_>>().join(";"));
@@ -172,7 +174,7 @@ fn module(
         processes: i32::try_from(upids.len()).unwrap_or(i32::MAX),
         process_names: sym(Some(&list_of_names(upids, names))),
         file_version: sym(Some(version)),
-        vendor: sym(known(|f| f.vendor).or(company)),
+        vendor: sym(known(|f| f.vendor).or(company).or(windows)),
         product: sym(known(|f| f.product).or(image.product())),
         company: sym(company),
         description: sym(image.description()),

@@ -72,7 +72,7 @@ define_table! {
         path: Option<Sym> [None, Path],
         /// All of it in words: `slept in svc.exe!Start`.
         did: Sym [None, Message],
-        /// Processes from the victim to the root, in the order in which they waited for each other.
+        /// Processes from the victim to the root, in the order in which they waited for each other; behind the System process the driver.
         chain: Sym [None, Name],
     }
 }
@@ -262,7 +262,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             _ => None,
         };
         let root = driver.as_deref().unwrap_or_else(|| name(upid));
-        let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).collect();
+        let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).chain(driver.as_deref()).collect();
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
         let (function, callee, file) = (text(&seen.function), text(&seen.callee), text(&seen.path));
         rows.push(PathRootRow {

@@ -258,6 +258,72 @@ fn work_that_drivers_queue_to_system_is_theirs() {
     assert!(hit["explanation"].str().contains("cannot be determined"), "{hit:#}");
 }
 
+/// Waits that a thread of the System process ends, with this stack of the one that readies.
+fn ended_by_system(ready_stack: &str) -> (Vec<String>, Vec<(String, i64)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, trace) = (folder.path().join("s.toml"), folder.path().join("s.etl"));
+    let text = format!(
+        r#"
+[machine]
+cpus = 4
+duration = "2s"
+context_switches = true
+
+[[process]]
+name = "System"
+threads = ["worker"]
+
+[[process]]
+name = "app.exe"
+threads = ["io*3"]
+
+[[thread_activity]]
+thread = "app.exe/io"
+run = "1ms"
+wait = "20ms"
+wait_reason = "WrResource"
+wait_mode = "kernel"
+readied_by = "System/worker"
+ready_stack = "nt!KiStartSystemThread;nt!PspSystemThreadStartup;{ready_stack};nt!ExReleaseResourceLite"
+"#
+    );
+    std::fs::write(&scenario, text).unwrap();
+    ETWHY.synth(&scenario, &trace, &[]);
+    #[derive(serde::Deserialize)]
+    struct Driver {
+        driver: String,
+    }
+    let drivers = "SELECT DISTINCT coalesce(c.readying_driver, '') AS driver FROM wait_chain c JOIN process p ON p.upid = c.readying_upid \
+                   WHERE p.pid = 4 AND c.readied_by = 'thread' AND c.wait_reason = 'WrResource'";
+    let drivers = ETWHY.sql::<Driver>(&trace, drivers).into_iter().map(|row| row.driver).collect();
+    #[derive(serde::Deserialize)]
+    struct Line {
+        culprit: String,
+        imposed_wait_ns: i64,
+    }
+    let bill = "SELECT culprit, imposed_wait_ns FROM bill WHERE kind = 'process' AND imposed_wait_ns > 0";
+    let bill =
+        ETWHY.sql::<Line>(&trace, bill).into_iter().map(|row| (row.culprit, row.imposed_wait_ns)).collect();
+    (drivers, bill)
+}
+
+#[test]
+fn waits_that_a_work_item_ends_are_charged_to_its_driver() {
+    let (drivers, bill) = ended_by_system("nt!ExpWorkerThread;nt!IopProcessWorkItem;rtbackup.sys!Flush");
+    assert_eq!(drivers, ["rtbackup.sys"]);
+    // Three threads wait 20 of every 21 ms.
+    let [(name, ns)] = &bill[..] else { panic!("{bill:?}") };
+    assert_eq!(name, "rtbackup.sys");
+    assert!((5_400_000_000..5_800_000_000).contains(ns), "{ns}");
+    // The cache's writer is Windows, whatever it meets further in; without names of the kernel's functions nobody knows.
+    for stack in [
+        "nt!ExpWorkerThread;nt!CcWorkerThread;rtbackup.sys!Write",
+        "nt!ExpWorkerThread;nt!IopProcessWorkItem",
+    ] {
+        assert_eq!(ended_by_system(stack), (vec![String::new()], vec![]), "{stack}");
+    }
+}
+
 #[test]
 fn wake_ups_across_nodes_name_the_process_that_sits_elsewhere() {
     let text = shipped("net.numa-crossing");

@@ -177,7 +177,7 @@ impl Analysis for Stacks {
 }
 
 /// Company of an image's version resource; empty if unknown.
-fn company_of<'f>(end: &'f Finish<'_>, image: Option<u32>) -> &'f str {
+pub(crate) fn company_of<'f>(end: &'f Finish<'_>, image: Option<u32>) -> &'f str {
     let image = image.and_then(|n| end.model.images.all().get(n as usize));
     let company = image.and_then(|i| end.model.images.version(i)).and_then(|v| v.company);
     company.map_or("", |c| end.strings.get(c))

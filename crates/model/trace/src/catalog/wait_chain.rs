@@ -3,7 +3,8 @@
 //! # How it is computed
 //! Each wait of table `cswitch` that a `ReadyThread` ended is charged to the process of the thread that ended it, and to the
 //! service that this thread worked for. If a DPC ended it, to the module of that DPC's routine: the DPC whose `DPC` event
-//! says that it was running on the processor of the `ReadyThread`. `wait_sum_ns` adds up; `wait_union_ns` counts each moment
+//! says that it was running on the processor of the `ReadyThread`. If a thread of the System process ended it, whose routine it ran
+//! tells the stack of the `ReadyThread` (as in `system_work`): a driver's work there is that driver's. `wait_sum_ns` adds up; `wait_union_ns` counts each moment
 //! once, which is what somebody who waits for the program would measure. `inverted_*` are waits that a thread
 //! of lower priority ended: its priority when it ran last, against that of the waiting thread when it began to wait.
 //! `inverted_queued_ns` is the part of these in which that thread was itself ready and had no processor (its last eight times
@@ -30,6 +31,7 @@ use crate::model::place::PlaceId;
 use crate::model::stack::{NO_STACK, Unsettled};
 use crate::model::switch::WAITING;
 use crate::wait_class::{self, WaitClasses};
+use crate::work_owner::driver_of;
 use etwhy_decode::kernel::events;
 use etwhy_decode::kernel::names::wait_reason;
 use etwhy_knowledge::WaitClass;
@@ -50,7 +52,8 @@ define_table! {
         readying_upid: Option<i32> [None, Process],
         /// Service that this thread worked for, by its `SubProcessTag`.
         readying_service: Option<Sym> [None, Name],
-        /// Module of the DPC's routine; null for threads, and where no `DPC` event tells.
+        /// Module of the DPC's routine, or driver whose routine a thread of the System process ran; null for other threads, and where
+        /// no `DPC` event or no stack tells.
         readying_driver: Option<Sym> [None, Name],
         /// Why it waited (`KWAIT_REASON`).
         wait_reason: Option<Sym> [None, Kind],
@@ -117,6 +120,8 @@ const MAX_QUEUED: usize = 8;
 const MIN_QUEUED_NS: i64 = 10_000;
 /// A wait without a stack, or whose class the reason decides.
 const NO_NUMBER: u32 = u32::MAX;
+/// Process id of the System process.
+const SYSTEM: u32 = 4;
 /// Set in the final number of a stack.
 const FINAL: u32 = 1 << 31;
 
@@ -140,6 +145,8 @@ enum Owner {
 enum Readied {
     /// Owner, and the tag of its service.
     Thread(Owner, u32),
+    /// The System process, and the number that its stacks of one kind share.
+    Work(Owner, u32),
     /// Place of the routine.
     Dpc(Option<PlaceId>),
     Unknown,
@@ -217,6 +224,8 @@ struct Thread {
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
     routine: Option<PlaceId>,
+    /// Ticket of the stack of the System thread that readied it.
+    work: Option<i32>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
 }
@@ -226,6 +235,15 @@ struct Thread {
 struct Pending {
     wait: Wait,
     readied: Readied,
+}
+
+/// A wait that a thread of the System process ended, before its stack there is known.
+#[derive(Clone, Copy)]
+struct Worked {
+    wait: Wait,
+    by: Owner,
+    /// Ticket of the wait's own stack.
+    ticket: i32,
 }
 
 /// A thread that a DPC readied, before the DPC's event has come.
@@ -252,6 +270,10 @@ struct Chains {
     cpus: Vec<Cpu>,
     /// Waits whose stack says more.
     pending: Unsettled<Pending>,
+    /// Waits that the System process ended.
+    worked: Unsettled<Worked>,
+    /// A ticket of each number of [`Readied::Work`].
+    works: HashMap<u32, i32>,
     /// Whether the stack may say more than each wait reason.
     open_reasons: Vec<bool>,
 }
@@ -266,6 +288,8 @@ impl Default for Chains {
             queues: Vec::new(),
             cpus: Vec::new(),
             pending: Unsettled::default(),
+            worked: Unsettled::default(),
+            works: HashMap::default(),
             open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
         }
     }
@@ -302,12 +326,24 @@ impl Analysis for Chains {
                 self.charge(&wait, Readied::Dpc(None), None);
             }
         }
-        for (ticket, pending) in std::mem::take(&mut self.pending).into_items() {
-            let stack = end.resolved.stack_of_ticket(ticket);
-            // Numbers of the end, apart from those of the pass.
-            let number = stack.and_then(|stack| u32::try_from(stack).ok()).map(|stack| stack | FINAL);
-            self.charge(&pending.wait, pending.readied, number.map(|number| (number, ticket)));
+        // Numbers of the end, apart from those of the pass.
+        let last = |ticket: i32| {
+            let stack = end.resolved.stack_of_ticket(ticket)?;
+            u32::try_from(stack).ok().map(|stack| (stack | FINAL, ticket))
+        };
+        for (ticket, worked) in std::mem::take(&mut self.worked).into_items() {
+            let readied = match last(ticket) {
+                Some((number, ticket)) => self.work(worked.by, number, ticket),
+                None => Readied::Thread(worked.by, 0),
+            };
+            self.charge(&worked.wait, readied, last(worked.ticket));
         }
+        for (ticket, pending) in std::mem::take(&mut self.pending).into_items() {
+            self.charge(&pending.wait, pending.readied, last(ticket));
+        }
+        let works = std::mem::take(&mut self.works);
+        let drivers: HashMap<u32, Option<Sym>> =
+            works.into_iter().map(|(number, ticket)| (number, driver_of(end, ticket))).collect();
         let mut classes = WaitClasses::default();
         /// Names that rows are told apart by.
         type Group = (Option<u32>, u8, Option<u32>, Option<Sym>, Option<Sym>, u8, WaitClass);
@@ -326,6 +362,9 @@ impl Analysis for Chains {
                     let pid = upid.and_then(|u| end.model.processes.get(u)).map(|p| p.pid);
                     let service = pid.and_then(|pid| end.model.services.by_tag(pid, tag)).map(|s| s.name);
                     (0, upid, service.filter(|_| tag != 0), None)
+                }
+                Readied::Work(owner, number) => {
+                    (0, upid(owner), None, drivers.get(&number).copied().flatten())
                 }
                 Readied::Dpc(place) => {
                     let frame = place.and_then(|place| end.resolved.frame_of_place(place));
@@ -389,6 +428,25 @@ impl Chains {
         }
     }
 
+    /// Work of the System process with this number, of which a ticket is kept.
+    fn work(&mut self, by: Owner, number: u32, ticket: i32) -> Readied {
+        self.works.entry(number).or_insert(ticket);
+        Readied::Work(by, number)
+    }
+
+    /// Charges a wait, once the stack of its ticket is known if it has one.
+    fn pend(&mut self, pending: Pending, ticket: i32, cx: &mut Context<'_>) {
+        if ticket == NO_STACK {
+            self.charge(&pending.wait, pending.readied, None);
+            return;
+        }
+        let mut all = std::mem::take(&mut self.pending);
+        all.push(ticket, pending, &mut cx.model.stacks, |number, ticket, pending| {
+            self.charge(&pending.wait, pending.readied, Some((number, ticket)));
+        });
+        self.pending = all;
+    }
+
     fn ready(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         // A thread that is readied again before it runs was woken by the first one.
         let Some(utid) = cx.model.switches.readied else { return };
@@ -407,10 +465,21 @@ impl Chains {
                 here.open.push(Open { ns: event.ns, utid, wait: None });
             }
         }
+        // The System process works for others: the stack tells for whom.
+        let system = || {
+            let upid = cx.model.upid_of(cx.model.cpus.running(cpu, event.ns)?.utid)?;
+            cx.model.processes.get(upid).filter(|process| process.pid == SYSTEM)
+        };
+        let ticket = if in_dpc || system().is_none() {
+            NO_STACK
+        } else {
+            cx.stack_ticket_if_recorded(event, None, None)
+        };
         if let Some(thread) = slot(&mut self.threads, utid as usize) {
             thread.by_priority = by_priority;
             thread.dpc = in_dpc.then_some((event.ns, cpu));
             thread.routine = None;
+            thread.work = (ticket != NO_STACK).then_some(ticket);
         }
     }
 
@@ -450,7 +519,7 @@ impl Chains {
         }
         let Some(new) = slot(&mut self.threads, switch.new_utid as usize) else { return };
         let was = *new;
-        (new.dpc, new.routine) = (None, None);
+        (new.dpc, new.routine, new.work) = (None, None, None);
         let Some(ready_ns) = switch.ready_ns else { return };
         let to_ns = event.ns.saturating_sub(ready_ns);
         if ready_ns >= MIN_QUEUED_NS
@@ -502,18 +571,23 @@ impl Chains {
             }
         };
         let open = self.open_reasons.get(usize::from(wait.reason)) == Some(&true);
-        if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
-            let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(switch.new_utid));
-            if ticket != NO_STACK {
-                let mut pending = std::mem::take(&mut self.pending);
-                let stacks = &mut cx.model.stacks;
-                pending.push(ticket, Pending { wait, readied }, stacks, |number, ticket, pending| {
-                    self.charge(&pending.wait, pending.readied, Some((number, ticket)));
-                });
-                self.pending = pending;
-                return;
-            }
+        let ticket = if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
+            cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(switch.new_utid))
+        } else {
+            NO_STACK
+        };
+        let (Readied::Thread(by, _), Some(work)) = (readied, was.work) else {
+            self.pend(Pending { wait, readied }, ticket, cx);
+            return;
+        };
+        let mut settled = Vec::new();
+        let stacks = &mut cx.model.stacks;
+        self.worked.push(work, Worked { wait, by, ticket }, stacks, |number, ticket, worked| {
+            settled.push((number, ticket, worked));
+        });
+        for (number, ticket, worked) in settled {
+            let readied = self.work(worked.by, number, ticket);
+            self.pend(Pending { wait: worked.wait, readied }, worked.ticket, cx);
         }
-        self.charge(&wait, readied, None);
     }
 }

@@ -66,7 +66,8 @@ fn power_limit(plan: &mut Plan, multiple: f64) -> Planted {
         .also_of(&Whom::Anybody, &["cpu.throttled", "cpu.starvation"])
 }
 
-/// Threads wake up without doing anything. By a timer: a thread that readies another one has to run for it.
+/// Threads wake up without doing anything. By a timer: a thread that readies another one has to run for it. Their periods vary: in step with the
+/// sampling no sample would ever meet them.
 fn switches(plan: &mut Plan, multiple: f64) -> Planted {
     let least = 20_000f64.max(5_000.0 * f64::from(plan.cpus));
     // So many that a machine is still written in a second.
@@ -79,7 +80,7 @@ fn switches(plan: &mut Plan, multiple: f64) -> Planted {
     for n in 0..pairs as u32 * 2 {
         plan.table(
             "thread_activity",
-            &format!("thread = \"{p}/t{n}\"\ncpus = {n}\nrun = \"8us\"\nwait = \"{:.1}us\"\nready = \"2us\"\nwait_reason = \"UserRequest\"\nstack = \"{}!Ping\"", (wait - 2.0).max(2.0),
+            &format!("thread = \"{p}/t{n}\"\ncpus = {n}\nrun = \"8us\"\nwait = {{ lognormal = [\"{:.1}us\", 0.1] }}\nready = \"2us\"\nwait_reason = \"UserRequest\"\nstack = \"{}!Ping\"", (wait - 2.0).max(2.0),
                 actor.name, p = actor.pid),
         );
     }

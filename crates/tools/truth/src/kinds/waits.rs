@@ -56,6 +56,8 @@ fn lock(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::process(&actor))
         .needs(window * 0.99, Limit::OfTrace(0.2))
         .needs(window * 4.0 / 0.005, Limit::Fixed(100.0))
+        // On two processors its own work leaves others little.
+        .also(&["cpu.starvation"])
 }
 
 /// A thread of low priority holds what one of high priority waits for, and gets no processor.
