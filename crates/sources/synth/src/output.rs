@@ -132,6 +132,11 @@ impl Output {
         self.setup.ticks_at(ns + jumped)
     }
 
+    /// Length of a span in ticks: drivers measure it, whatever becomes of the clock.
+    pub(crate) fn span(&self, from: i64, to: i64) -> i64 {
+        self.setup.ticks_at(to) - self.setup.ticks_at(from)
+    }
+
     /// Adds a record at a moment, now or later. Records of the past are moved to now: a processor's
     /// records stay in order.
     pub(crate) fn add(

@@ -120,7 +120,7 @@ impl Kind for Disk {
         let (world, states) = (cx.engine.world, &mut cx.engine.objects);
         let own = if self.timed { cx.duration } else { states.service(world, self.disk, None) };
         cx.duration = states.transfer(world, self.disk, cx.now, own);
-        let (took, after) = (cx.ticks(cx.duration) - cx.ticks(0), cx.duration);
+        let (took, after) = (cx.engine.out.span(cx.now, cx.now + cx.duration), cx.duration);
         if self.op != kernel::DiskIo::FlushBuffers {
             transfer.size = self.size.whole(&mut cx.draw()).clamp(512, u64::from(u32::MAX)) as u32;
             transfer.offset = match &self.offset {

@@ -440,7 +440,7 @@ fn transfer(
     e.tally("disk_io", &format!("{process}/{name}"), &figures);
     let (began, file_op) = (e.now, request.file_op);
     let ready = plan.draw(&plan.ready, a.round, e.now);
-    let ticks = (e.out.ticks(began), e.out.ticks(began + took));
+    let (started, span) = (e.out.ticks(began), e.out.span(began, began + took));
     // The disk gets the request before its thread leaves the processor.
     e.at(began + 2 * APART, Box::new(move |e| leave(e, a, switch)));
     let next = Actor { part: a.part + 1, ..a };
@@ -464,7 +464,7 @@ fn transfer(
                 let address = 0x7FF6_4000_0000 + a.round % (1 << 20) * 4096;
                 e.add(a.cpu, e.now, |r, t| {
                     r.perfinfo(pointer, kernel::PageFault::HardFault.hook, 2, t);
-                    r.i64(ticks.0).u64(offset).ptr(address).ptr(file).u32(tid).u32(size)
+                    r.i64(started).u64(offset).ptr(address).ptr(file).u32(tid).u32(size)
                 })?;
                 e.stack_now(a.cpu, a.thread, look.waits, plan.style)?;
                 let figures = [("count", 1), ("bytes", size.into()), ("total_ns", e.now - began)];
@@ -476,9 +476,7 @@ fn transfer(
     e.at(
         began + took,
         Box::new(move |e| {
-            e.add(a.cpu, e.now, |r, t| {
-                done.done(r.perfinfo(pointer, done.op.hook, 3, t), ticks.1 - ticks.0)
-            })?;
+            e.add(a.cpu, e.now, |r, t| done.done(r.perfinfo(pointer, done.op.hook, 3, t), span))?;
             e.ready_thread(a.cpu, a.thread, true)?;
             come_back(e, plan, next, look.waits, ready, back)
         }),
