@@ -1,6 +1,8 @@
 //! Damage done to a finished trace: buffers that were never written, as on a machine that was too busy.
 
+use etwhy_base::Bytes;
 use etwhy_base::rng::Xoshiro;
+use etwhy_etl::abi::buffer as abi;
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -21,13 +23,30 @@ pub struct Dropped {
 /// # Errors
 /// Whatever the file system says, and `InvalidData` when the file is no trace.
 pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "a buffer's size is wrong");
     let total = count(trace)?;
     let keep_from = total - total / 20;
+    let mut rng = Xoshiro::seeded(seed ^ 0xD40B);
+    remove_buffers(trace, total, |number, _| number < keep_from && rng.uniform() < share)
+}
+
+/// Removes the buffers whose records lie in ranges of time: processor and timestamp of the newest record say so.
+pub(crate) fn lose_buffers(trace: &Path, lost: impl Fn(u16, i64) -> bool) -> io::Result<Dropped> {
+    remove_buffers(trace, count(trace)?, |_, buffer| {
+        let cpu = buffer.u16_at(abi::PROCESSOR_INDEX).map_or(0, |cpu| cpu & abi::PROCESSOR_INDEX_MASK);
+        buffer.i64_at(abi::TIME_STAMP).is_some_and(|ticks| lost(cpu, ticks))
+    })
+}
+
+/// Removes buffers behind the first, by number and bytes.
+fn remove_buffers(
+    trace: &Path,
+    total: u64,
+    mut removed: impl FnMut(u64, &[u8]) -> bool,
+) -> io::Result<Dropped> {
+    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "a buffer's size is wrong");
     let part = trace.with_extension("part");
     let mut from = BufReader::with_capacity(1 << 20, File::open(trace)?);
     let mut to = BufWriter::with_capacity(1 << 20, create(&part)?);
-    let mut rng = Xoshiro::seeded(seed ^ 0xD40B);
     let mut dropped = Dropped { of: total.saturating_sub(1), buffers: 0 };
     let mut buffer = Vec::new();
     for number in 0..total {
@@ -36,7 +55,7 @@ pub fn drop_buffers(trace: &Path, share: f64, seed: u64) -> io::Result<Dropped> 
         let size = buffer.as_slice().try_into().map(u32::from_le_bytes).map_err(|_| wrong())? as usize;
         buffer.resize(size, 0);
         from.read_exact(buffer.get_mut(4..).ok_or_else(wrong)?)?;
-        if number > 0 && number < keep_from && rng.uniform() < share {
+        if number > 0 && removed(number, &buffer) {
             dropped.buffers += 1;
         } else {
             to.write_all(&buffer)?;

@@ -1,12 +1,13 @@
 //! Records on their way to the file: held back until their time comes, counted by type.
 
 use crate::without::Without;
+use crate::world::LossRange;
 use etwhy_base::rng::Xoshiro;
 use etwhy_base::{Bytes, Guid};
 use etwhy_etl::write::{RecordBuf, TraceSetup, TraceWriter, Written};
 use etwhy_etl::{HeaderKind, Record};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io::{self, Seek, Write};
 
 /// What a trace can be written to.
@@ -56,6 +57,17 @@ impl Counts {
     }
 }
 
+/// What was lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    /// Single records, for the header.
+    events: u32,
+    /// Buffers, for the header.
+    buffers: u32,
+    /// Records in those buffers.
+    records: u64,
+}
+
 /// The writer with a queue in front of it that brings records into time order.
 pub(crate) struct Output {
     writer: TraceWriter<Box<dyn Sink>>,
@@ -72,8 +84,17 @@ pub(crate) struct Output {
     pub(crate) silent_from: i64,
     /// No record has a time from the first moment until the second.
     pub(crate) stall: Option<(i64, i64)>,
+    /// From the first moment on, the clock shows so much more.
+    pub(crate) clock_jump: Option<(i64, i64)>,
     /// Kinds of events that are not written.
     pub(crate) without: Without,
+    /// When records are lost.
+    pub(crate) losses: Vec<LossRange>,
+    /// Lost records that no record followed yet, by place in the list and processor.
+    open_losses: BTreeSet<(usize, u16)>,
+    /// Of the processors in whose lost buffers records are put now: bytes in the open one.
+    lost_fill: BTreeMap<u16, usize>,
+    lost: Lost,
 }
 
 impl Output {
@@ -96,13 +117,24 @@ impl Output {
             bytes: 0,
             silent_from: i64::MAX,
             stall: None,
+            clock_jump: None,
             without: Without::default(),
+            losses: Vec::new(),
+            open_losses: BTreeSet::new(),
+            lost_fill: BTreeMap::new(),
+            lost: Lost::default(),
         })
     }
 
     /// Timestamp of a moment in nanoseconds.
     pub(crate) fn ticks(&self, ns: i64) -> i64 {
-        self.setup.ticks_at(ns)
+        let jumped = self.clock_jump.filter(|(at, _)| *at <= ns).map_or(0, |(_, by)| by);
+        self.setup.ticks_at(ns + jumped)
+    }
+
+    /// Length of a span in ticks: drivers measure it, whatever becomes of the clock.
+    pub(crate) fn span(&self, from: i64, to: i64) -> i64 {
+        self.setup.ticks_at(to) - self.setup.ticks_at(from)
     }
 
     /// Adds a record at a moment, now or later. Records of the past are moved to now: a processor's
@@ -115,17 +147,32 @@ impl Output {
     ) -> io::Result<()> {
         let ns = ns.max(self.now);
         let ns = self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to);
-        let ticks = self.setup.ticks_at(ns);
+        let ticks = self.ticks(ns);
         build(&mut self.record, ticks);
         let kind = self.record.kind();
         let bytes = self.record.finish()?;
         if ns >= self.silent_from && kind.is_system() || self.without.drops(kind, bytes, ticks) {
             return Ok(());
         }
-        self.counts.count(kind, bytes);
+        let lost = self.losses.iter().position(|l| l.covers(cpu, ns));
+        let whole = lost.and_then(|at| self.losses.get(at)).is_some_and(|l| l.buffers);
+        if let (Some(at), false) = (lost, whole) {
+            self.open_losses.insert((at, cpu));
+            self.lost.events += 1;
+            return Ok(());
+        }
+        if whole {
+            self.lost.records += 1;
+        } else {
+            self.counts.count(kind, bytes);
+        }
         self.bytes += bytes.len().next_multiple_of(8) as u64;
         if ns <= self.now {
-            return self.writer.write_bytes(cpu, ticks, bytes);
+            let length = bytes.len();
+            let behind = self.around_losses(cpu, ns, length)?;
+            self.writer.write_bytes(cpu, ticks, self.record.finish()?)?;
+            self.writer.mark_lost(cpu, false, behind);
+            return Ok(());
         }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.held.push(Held { cpu, ticks, bytes: Vec::new() });
@@ -148,8 +195,11 @@ impl Output {
                 break;
             }
             self.queue.pop();
+            let next = self.held.get(slot).map(|held| (held.cpu, held.bytes.len()));
+            let behind = next.map_or(Ok(false), |(cpu, length)| self.around_losses(cpu, ns, length))?;
             if let Some(held) = self.held.get(slot) {
                 self.writer.write_bytes(held.cpu, held.ticks, &held.bytes)?;
+                self.writer.mark_lost(held.cpu, false, behind);
             }
             self.free.push(slot);
         }
@@ -175,7 +225,44 @@ impl Output {
         }
     }
 
-    pub(crate) fn finish(self) -> io::Result<(Written, Counts)> {
-        Ok((self.writer.finish()?, self.counts))
+    pub(crate) fn finish(mut self) -> io::Result<(Written, Counts)> {
+        let Lost { events, buffers, records } = self.lost;
+        self.writer.set_lost(self.setup.events_lost + events, self.setup.buffers_lost + buffers);
+        let mut written = self.writer.finish()?;
+        written.records -= records;
+        written.buffers -= u64::from(buffers);
+        Ok((written, self.counts))
+    }
+
+    /// What losses do before a processor's next record: it is the first one behind lost records or buffers, or the first one in a lost
+    /// buffer. True if it follows a lost buffer.
+    fn around_losses(&mut self, cpu: u16, ns: i64, length: usize) -> io::Result<bool> {
+        if self.losses.is_empty() {
+            return Ok(false);
+        }
+        let over = |at: usize| self.losses.get(at).is_some_and(|l| l.to <= ns);
+        if let Some(&key) = self.open_losses.iter().find(|(at, of)| *of == cpu && over(*at)) {
+            self.open_losses.remove(&key);
+            self.writer.mark_lost(cpu, true, false);
+            self.writer.flush_cpu(cpu)?;
+        }
+        let inside = self.losses.iter().any(|l| l.buffers && l.covers(cpu, ns));
+        let was = self.lost_fill.contains_key(&cpu);
+        if inside != was {
+            self.writer.flush_cpu(cpu)?;
+            self.lost_fill.remove(&cpu);
+        }
+        if inside {
+            let (head, size) =
+                (etwhy_etl::abi::buffer::LEN, self.setup.buffer_size.next_multiple_of(1024) as usize);
+            let fill = self.lost_fill.entry(cpu).or_insert(usize::MAX);
+            let length = length.next_multiple_of(8);
+            if fill.saturating_add(length) > size {
+                *fill = head;
+                self.lost.buffers += 1;
+            }
+            *fill += length;
+        }
+        Ok(was && !inside)
     }
 }

@@ -1,9 +1,10 @@
 //! From text to trace: the crate's public face.
 
+use crate::degrade::lose_buffers;
 use crate::engine::{Engine, Sampler, Source, activity, interrupts};
 use crate::error::{Result, ScenarioError, SourceText};
 use crate::events::{self, Lifecycle, Site, rundown_end, rundown_start};
-use crate::model::{Common, Frames, Text, choose, has_cause, parse};
+use crate::model::{Common, Frames, Step, Text, choose, has_cause, parse};
 use crate::output::{Output, Sink};
 use crate::symbols::write_symbols;
 use crate::tally::{Scaled, Stated, check_findings};
@@ -230,6 +231,7 @@ impl Scenario {
             let site = Site { common: table.get_ref().common(), span: table.span(), seed: seed() };
             sources.push(events::generic(table.get_ref(), &site, &mut w)?);
         }
+        tables!(task, working_set);
         for table in &t.files {
             for name in &table.get_ref().names {
                 let path = w.facts.nt_path(name);
@@ -251,7 +253,8 @@ impl Scenario {
         }
         w.settle()?;
         let idle_ip = w.stacks.list.get(idle).and_then(|s| s.kernel.first()).copied().unwrap_or(0);
-        let switches = w.facts.context_switches.unwrap_or(!self.all.thread_activity.is_empty());
+        let scheduled = !self.all.thread_activity.is_empty() || !self.all.task.is_empty();
+        let switches = w.facts.context_switches.unwrap_or(scheduled);
         if w.facts.samples || switches {
             sources.push(Box::new(Sampler::new(loads, &w, idle_ip)));
         }
@@ -264,20 +267,22 @@ impl Scenario {
         let t = &self.all;
         let mut masks = [0u32; 8];
         let mut low = 0x1 | 0x2 | 0x4;
+        let steps = |does: fn(&Step) -> bool| t.task.iter().any(|t| t.get_ref().steps.iter().any(does));
+        let (files, faults) = (steps(Step::is_file), steps(|s| s.fault.is_some()));
         for (present, flag) in [
             (w.facts.samples, 0x0100_0000),
             (switches, 0x10 | 0x800),
             (!t.dpc.is_empty(), 0x20),
             (!t.isr.is_empty(), 0x40),
             (!t.syscall.is_empty(), 0x80),
-            (!t.disk_io.is_empty(), 0x100 | 0x200 | 0x400),
+            (!t.disk_io.is_empty() || files || faults, 0x100 | 0x200 | 0x400),
             (!t.page_fault.is_empty(), 0x1000),
-            (!t.hard_fault.is_empty(), 0x2000),
+            (!t.hard_fault.is_empty() || faults, 0x2000),
             (!t.virtual_alloc.is_empty(), 0x4000),
             (!t.network.is_empty(), 0x10000),
             (!t.alpc.is_empty(), 0x0010_0000),
             (!t.registry.is_empty(), 0x20000),
-            (!t.file_io.is_empty(), 0x0200_0000 | 0x0400_0000),
+            (!t.file_io.is_empty() || files, 0x0200_0000 | 0x0400_0000),
         ] {
             if present {
                 low |= flag;
@@ -285,6 +290,7 @@ impl Scenario {
         }
         masks[0] = low;
         masks[1] = if t.pool.is_empty() { 0 } else { 0x40 };
+        masks[1] |= if t.working_set.is_empty() { 0 } else { 0x0080_0000 };
         masks[4] = if t.handle.is_empty() { 0 } else { 0x40 };
         for (mask, bits) in &w.facts.keywords {
             if let Some(m) = masks.get_mut(*mask) {
@@ -307,6 +313,8 @@ impl Scenario {
         let mut engine = Engine::new(&world, Output::new(sink, setup)?, switches);
         engine.out.silent_from = world.facts.silent_from;
         engine.out.stall = world.facts.stall;
+        engine.out.clock_jump = world.facts.clock_jump;
+        engine.out.losses = world.facts.losses.clone();
         engine.out.without = self.without.clone();
         engine.truth.uses_handles = !self.text.handle.is_empty();
         rundown_start(&mut engine, &masks)?;
@@ -369,6 +377,15 @@ pub fn write(scenario: &Scenario, out: &Path, progress: &mut dyn FnMut(u64)) -> 
     let file = File::create(out).map_err(at(out))?;
     let sink: Box<dyn Sink> = Box::new(BufWriter::with_capacity(1 << 20, file));
     let (written, truth, finished) = scenario.run(sink, progress).map_err(|e| scenario.io(e, out))?;
+    let facts = &finished.world.facts;
+    if facts.losses.iter().any(|l| l.buffers) {
+        let ticks = |ns: i64| facts.setup.ticks_at(ns);
+        let lost = |cpu: u16, at: i64| {
+            let whole = facts.losses.iter().filter(|l| l.buffers && l.covers(cpu, l.from));
+            whole.clone().any(|l| (ticks(l.from)..ticks(l.to)).contains(&at))
+        };
+        lose_buffers(out, lost).map_err(at(out))?;
+    }
     let truth_file = out.with_extension("truth.json");
     std::fs::write(&truth_file, truth).map_err(at(&truth_file))?;
     if let Some(loggers) = &scenario.text.loggers {
@@ -378,7 +395,7 @@ pub fn write(scenario: &Scenario, out: &Path, progress: &mut dyn FnMut(u64)) -> 
     let symbols = out.parent().unwrap_or(Path::new(".")).join("symbols");
     let symbol_files = write_symbols(&finished.world.images, &symbols).map_err(at(&symbols))?;
     Ok(Report {
-        bytes: written.bytes,
+        bytes: std::fs::metadata(out).map_or(written.bytes, |m| m.len()),
         records: written.records,
         buffers: written.buffers,
         duration_s: finished.world.facts.duration as f64 / 1e9,

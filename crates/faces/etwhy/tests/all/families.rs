@@ -382,6 +382,134 @@ stack = "{call}"
     )
 }
 
+/// A word of a text in place of another one, where it stands alone.
+fn instead(text: &str, word: &str, other: &str) -> String {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let (mut result, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let alone = !before.ends_with(part) && !after.starts_with(part);
+        result.push_str(before);
+        result.push_str(if alone { other } else { word });
+        rest = after;
+    }
+    result + rest
+}
+
+/// Programs of a scenario: the names behind `[[process]]`.
+fn programs(text: &str) -> BTreeSet<String> {
+    let parsed: toml::Table = text.parse().unwrap();
+    let list = parsed.get("process").and_then(|list| list.as_array()).cloned().unwrap_or_default();
+    let names = list.iter().filter_map(|process| process.get("name")?.as_str().map(str::to_owned));
+    names.filter(|name| name.ends_with(".exe")).collect()
+}
+
+/// Two programs of the story have each other's names: the verdict goes with the role.
+#[test]
+fn verdicts_follow_exchanged_names() {
+    let mut faults = Vec::new();
+    for story in drawn("exchange", stories("scenarios/findings"), 8) {
+        let planted: Vec<String> =
+            story.planted().iter().map(|(_, f)| f["culprit"].str().to_owned()).collect();
+        let all = programs(&story.text);
+        let Some(culprit) = planted.iter().find(|name| all.contains(*name)) else { continue };
+        // Windows' own programs have parts that others cannot play.
+        let innocents =
+            all.iter().filter(|n| !planted.contains(n) && *n != "explorer.exe" && *n != "dwm.exe");
+        let Some(innocent) = innocents.last() else { continue };
+        if story.excused("exchanged") {
+            continue;
+        }
+        let base = why(&story.text, &[]).unwrap();
+        let swap = |text: &str| {
+            let one = instead(text, culprit, "<culprit>");
+            instead(&one, innocent, culprit).replace("<culprit>", innocent)
+        };
+        let report = why(&swap(&story.text), &[]).unwrap();
+        for (id, _) in story.planted() {
+            let (was, is) = (answer(&base, id), answer(&report, id));
+            if was["answer"] != "found" {
+                continue;
+            }
+            if is["answer"] != "found" || label(&is["hits"][0]) != swap(label(&was["hits"][0])) {
+                faults.push(format!(
+                    "{} exchanged: {id} is {}, {}",
+                    story.name, is["answer"], is["hits"][0]["culprit"]
+                ));
+            }
+        }
+        let before = accused(&base).into_iter().map(|(id, who)| (id, swap(&who))).collect();
+        nobody_else(&story, "exchanged", &before, &report, &mut faults);
+    }
+    none(&faults);
+}
+
+/// `TRACE_LOGFILE_HEADER.LogFileMode`, behind buffer header (72) and record header (32), and its bit for series.
+const MODE: (usize, u8) = (72 + 32 + 0x20, 8);
+
+/// Splits a file as sessions do that go on in another one: the later buffers are in the second file.
+fn split(trace: &Path) -> [PathBuf; 2] {
+    let mut bytes = std::fs::read(trace).unwrap();
+    bytes[MODE.0] |= MODE.1;
+    let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    let number = |buffer: &[u8]| i64::from_le_bytes(buffer[0x18..0x20].try_into().unwrap());
+    let (header, buffers) = bytes.split_at(size);
+    let mut numbers: Vec<i64> = buffers.chunks(size).map(number).collect();
+    numbers.sort_unstable();
+    let half = numbers[numbers.len() / 2];
+    let part = |first: bool| {
+        let path = trace.with_file_name(if first { "s_000001.etl" } else { "s_000002.etl" });
+        let mine = buffers.chunks(size).filter(|buffer| (number(buffer) < half) == first);
+        std::fs::write(
+            &path,
+            mine.fold(header.to_vec(), |mut file, buffer| {
+                file.extend_from_slice(buffer);
+                file
+            }),
+        )
+        .unwrap();
+        path
+    };
+    [part(true), part(false)]
+}
+
+/// A session that went on in a second file: read together, both say what one file says.
+#[test]
+fn two_files_of_a_recording_say_what_one_says() {
+    let mut faults = Vec::new();
+    // What is said of the session itself may differ: it has another file.
+    let stories = stories("scenarios/findings").into_iter().filter(|story| !story.name.starts_with("trace."));
+    for story in drawn("merged", stories.collect(), 6) {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = written(folder.path(), &machine(&story.text, "buffer_size", "\"8KB\""), &[]).unwrap();
+        let base: Value = PARTLY.json(&["why", "--json", "-q", trace.str()]);
+        let [one, two] = split(&trace);
+        let report: Value = PARTLY.json(&["why", "--json", "-q", one.str(), two.str()]);
+        same_verdict(&story, "two files", &base, &report, &mut faults);
+    }
+    none(&faults);
+}
+
+/// Somebody sets the machine's clock while the session takes its times from it: durations across are wrong, but nobody is accused for that.
+#[test]
+fn clock_jumps_accuse_nobody() {
+    let mut faults = Vec::new();
+    for story in drawn("clock", stories("scenarios/findings"), 6) {
+        let base = why(&machine(&story.text, "clock", "\"system\""), &[]).unwrap();
+        for (variant, by) in [("an hour forth", "\"1h\""), ("a fifth of a second back", "-0.2")] {
+            let jump = format!("{{ at = \"1500ms\", by = {by} }}");
+            let text = machine(&machine(&story.text, "clock", "\"system\""), "clock_jump", &jump);
+            let Some(report) = why(&text, &[]) else { continue };
+            let mut before = accused(&base);
+            // Who is to blame may be blamed for more: a rate over a time that is not that long, a size that grows backwards.
+            let guilty: BTreeSet<String> = before.iter().map(|(_, who)| who.clone()).collect();
+            before.extend(accused(&report).into_iter().filter(|(_, who)| guilty.contains(who)));
+            nobody_else(&story, variant, &before, &report, &mut faults);
+        }
+    }
+    none(&faults);
+}
+
 /// Two runs of the same story with other dice: of all findings one pair in a hundred may be called changed. All: 200 pairs of each story.
 #[test]
 fn equal_runs_have_equal_findings() {

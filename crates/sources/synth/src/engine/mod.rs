@@ -6,6 +6,7 @@ mod cpus;
 mod durations;
 mod interrupts;
 mod later;
+mod objects;
 mod sampler;
 mod stack;
 
@@ -15,7 +16,8 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use cpus::{Cpus, Running, Switch};
 pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
-pub(crate) use later::{Pause, Then};
+pub(crate) use later::{Action, Pause, Then};
+pub(crate) use objects::{ObjectStates, Waiter, Wanting};
 pub(crate) use sampler::{Load, Sampler};
 pub(crate) use stack::{Owner as StackOwner, key as stack_key};
 
@@ -49,6 +51,8 @@ pub(crate) struct Engine<'w> {
     pub(crate) rng: Xoshiro,
     pub(crate) now: i64,
     pub(crate) switches: bool,
+    /// Locks, queues and disks.
+    pub(crate) objects: ObjectStates,
     agenda: later::Agenda,
 }
 
@@ -62,6 +66,7 @@ impl<'w> Engine<'w> {
             out,
             now: 0,
             switches,
+            objects: ObjectStates::new(world),
             agenda: later::Agenda::default(),
         }
     }

@@ -8,15 +8,16 @@ use crate::value::Dist;
 use crate::world::World;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events as kernel;
+use etwhy_etl::write::RecordBuf;
 use std::io;
 
 /// Number of an I/O request's packet: an address that is reused after a while, as in reality.
-fn irp(n: u64, salt: u64) -> u64 {
+pub(super) fn irp(n: u64, salt: u64) -> u64 {
     0xFFFF_9D01_0000_0000 + salt % 0x1000 * 0x10_0000 + n % 256 * 0x400
 }
 
 /// File keys of a table's names.
-fn files(list: &Option<OneOrMany>, default: &str, w: &mut World) -> Vec<usize> {
+pub(super) fn files(list: &Option<OneOrMany>, default: &str, w: &mut World) -> Vec<usize> {
     let names = list.clone().map_or_else(|| vec![default.to_string()], |l| l.0);
     names.iter().map(|n| w.files.intern(&w.facts.nt_path(n))).collect()
 }
@@ -27,9 +28,52 @@ const DISK_OPS: [(&str, KernelEvent); 3] = [
     ("flush", kernel::DiskIo::FlushBuffers),
 ];
 
+/// What the record of a finished transfer says.
+pub(super) struct Transfer {
+    pub(super) op: KernelEvent,
+    pub(super) disk: u32,
+    pub(super) flags: u32,
+    pub(super) size: u32,
+    pub(super) offset: u64,
+    pub(super) file: u64,
+    pub(super) irp: u64,
+    pub(super) tid: u32,
+}
+
+impl Transfer {
+    /// The event of its beginning.
+    pub(super) fn init(&self) -> KernelEvent {
+        match self.op {
+            kernel::DiskIo::Read => kernel::DiskIo::ReadInit,
+            kernel::DiskIo::Write => kernel::DiskIo::WriteInit,
+            _ => kernel::DiskIo::FlushInit,
+        }
+    }
+
+    /// The payload of its end, `took` ticks later.
+    pub(super) fn done<'r>(&self, r: &'r mut RecordBuf, took: i64) -> &'r mut RecordBuf {
+        let Transfer { op, disk, flags, size, offset, file, irp, tid } = *self;
+        if op == kernel::DiskIo::FlushBuffers {
+            return r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid);
+        }
+        r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid)
+    }
+
+    /// What it counts for the truth.
+    pub(super) fn figures(&self, took_ns: i64) -> (&'static str, Vec<(&'static str, i64)>) {
+        let mut figures = vec![("count", 1), ("total_ns", took_ns)];
+        if self.op != kernel::DiskIo::FlushBuffers {
+            figures.push(("bytes", self.size.into()));
+        }
+        (name_of(&DISK_OPS, self.op), figures)
+    }
+}
+
 struct Disk {
     op: KernelEvent,
     disk: u32,
+    /// The table says how long a transfer takes; else its disk does.
+    timed: bool,
     size: Dist,
     offset: Option<Dist>,
     files: Vec<usize>,
@@ -43,6 +87,7 @@ pub(crate) fn disk_io(t: &DiskIo, site: &Site, w: &mut World) -> Result<Box<dyn 
     let kind = Disk {
         op,
         disk: t.disk.unwrap_or(0),
+        timed: t.duration.is_some() || site.common.total.is_some(),
         size: t.size.clone().unwrap_or(Dist::constant(65536.0)),
         offset: t.offset.clone(),
         files: files(&t.file, "C:\\data.bin", w),
@@ -56,38 +101,37 @@ pub(crate) fn disk_io(t: &DiskIo, site: &Site, w: &mut World) -> Result<Box<dyn 
 
 impl Kind for Disk {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let (op, disk, flags, tid, n) = (self.op, self.disk, self.flags, cx.tid, cx.n);
-        let irp = irp(n, self.salt);
+        let irp = irp(cx.n, self.salt);
+        let mut transfer = Transfer {
+            op: self.op,
+            disk: self.disk,
+            flags: self.flags,
+            size: 0,
+            offset: 0,
+            file: 0,
+            irp,
+            tid: cx.tid,
+        };
         if self.init {
             // It carries the stack.
-            let init = match op {
-                kernel::DiskIo::Read => kernel::DiskIo::ReadInit,
-                kernel::DiskIo::Write => kernel::DiskIo::WriteInit,
-                _ => kernel::DiskIo::FlushInit,
-            };
-            cx.kernel(Head::System, init, 3, 0, |r| r.ptr(irp).u32(tid))?;
+            cx.kernel(Head::System, transfer.init(), 3, 0, |r| r.ptr(irp).u32(transfer.tid))?;
             cx.stack(0)?;
         }
-        let took = cx.ticks(cx.duration) - cx.ticks(0);
-        let after = cx.duration;
-        if op == kernel::DiskIo::FlushBuffers {
-            cx.kernel(Head::Perf, kernel::DiskIo::FlushBuffers, 3, after, |r| {
-                r.u32(disk).u32(flags).i64(took).ptr(irp).u32(tid)
-            })?;
-            cx.count("disk_io", "flush", &[("count", 1), ("total_ns", after)]);
-        } else {
-            let size = self.size.whole(&mut cx.draw()).clamp(512, u64::from(u32::MAX)) as u32;
-            let offset = match &self.offset {
+        let (world, states) = (cx.engine.world, &mut cx.engine.objects);
+        let own = if self.timed { cx.duration } else { states.service(world, self.disk, None) };
+        cx.duration = states.transfer(world, self.disk, cx.now, own);
+        let (took, after) = (cx.engine.out.span(cx.now, cx.now + cx.duration), cx.duration);
+        if self.op != kernel::DiskIo::FlushBuffers {
+            transfer.size = self.size.whole(&mut cx.draw()).clamp(512, u64::from(u32::MAX)) as u32;
+            transfer.offset = match &self.offset {
                 Some(dist) => dist.whole(&mut cx.draw()),
                 None => cx.rng.below(1 << 28) * 4096,
             };
-            let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
-            cx.kernel(Head::Perf, op, 3, after, |r| {
-                r.u32(disk).u32(flags).u32(size).u32(0).u64(offset).ptr(file).ptr(irp).i64(took).u32(tid)
-            })?;
-            let figures = [("count", 1), ("bytes", size.into()), ("total_ns", after)];
-            cx.count("disk_io", name_of(&DISK_OPS, op), &figures);
+            transfer.file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
         }
+        cx.kernel(Head::Perf, self.op, 3, after, |r| transfer.done(r, took))?;
+        let (name, figures) = transfer.figures(after);
+        cx.count("disk_io", name, &figures);
         if self.init { Ok(()) } else { cx.stack(after) }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Cx, Head, Kind, Site, events, name_of, one_of_names};
 use crate::engine::{Engine, Source, Style};
 use crate::error::Result;
-use crate::model::{Handle, PageFault, Pool, VirtualAlloc};
+use crate::model::{Handle, PageFault, Pool, VirtualAlloc, WorkingSet};
 use crate::value::Dist;
 use crate::world::World;
 use etwhy_decode::kernel::KernelEvent;
@@ -51,6 +51,63 @@ impl Kind for Soft {
         cx.kernel(Head::Perf, self.op, 2, 0, |r| r.ptr(address).ptr(counter))?;
         cx.count("page_fault", name_of(&FAULTS, self.op), &[("count", 1), ("bytes", 4096)]);
         cx.stack(0)
+    }
+}
+
+/// Working sets of some processes, as the session's timer counts them.
+struct WorkingSets {
+    processes: Vec<usize>,
+    bytes: Dist,
+    private: Option<Dist>,
+    commit: Option<Dist>,
+}
+
+pub(crate) fn working_set(t: &WorkingSet, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
+    let threads = w.processes.select(site.common.process.as_ref(), None, &w.place, &site.span)?;
+    let mut processes: Vec<usize> = threads.iter().map(|t| w.processes.thread(*t).process).collect();
+    processes.dedup();
+    if processes.is_empty() {
+        return Err(site.fail(w, "it needs a process"));
+    }
+    let kind = WorkingSets {
+        processes,
+        bytes: t.bytes.clone().unwrap_or(Dist::constant(64e6)),
+        private: t.private.clone(),
+        commit: t.commit.clone(),
+    };
+    // Nobody of them counts: a thread of Windows does.
+    let mut common = site.common.clone();
+    (common.process, common.thread) = (None, None);
+    events(&Site { common, span: site.span.clone(), seed: site.seed }, w, None, Box::new(kind))
+}
+
+impl Kind for WorkingSets {
+    fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
+        const PAGE: u64 = 4096;
+        let list = &cx.engine.world.processes.list;
+        let lives = |p: &crate::world::Process| {
+            p.start.is_none_or(|s| s <= cx.now) && p.end.is_none_or(|e| cx.now < e)
+        };
+        let alive = self.processes.iter().filter_map(|p| list.get(*p)).filter(|p| lives(p));
+        let alive: Vec<(u32, String)> = alive.map(|p| (p.pid, p.name.clone())).collect();
+        let mut sets = Vec::new();
+        for (pid, name) in alive {
+            let bytes = self.bytes.whole(&mut cx.draw());
+            let private = cx.whole(&self.private, bytes);
+            let commit = cx.whole(&self.commit, private);
+            sets.push((pid, [bytes, commit, commit, private, 0, 0, 0, 0].map(|bytes| bytes / PAGE)));
+            cx.engine.tally("working_set", &name, &[("count", 1), ("bytes", (bytes / PAGE * PAGE) as i64)]);
+        }
+        cx.kernel(Head::Perf, kernel::PageFault::MemInfoWS, 2, 0, |r| {
+            r.u32(sets.len() as u32);
+            for (pid, pages) in &sets {
+                r.u32(*pid);
+                pages.iter().for_each(|n| {
+                    r.ptr(*n);
+                });
+            }
+            r
+        })
     }
 }
 

@@ -8,6 +8,7 @@ mod lifecycle;
 mod memory;
 mod rundown;
 mod system;
+mod task;
 mod user;
 
 pub(crate) use alpc::alpc;
@@ -15,12 +16,13 @@ pub(crate) use clr::{contention, exception, gc, jit};
 pub(crate) use file::{disk_io, file_io, hard_fault, minifilter};
 pub(crate) use generic::generic;
 pub(crate) use lifecycle::Lifecycle;
-pub(crate) use memory::{handle, page_fault, pool, virtual_alloc};
+pub(crate) use memory::{handle, page_fault, pool, virtual_alloc, working_set};
 pub(crate) use rundown::{rundown_end, rundown_start};
 pub(crate) use system::{mark, network, registry, syscall};
+pub(crate) use task::task;
 pub(crate) use user::{guid as provider_guid, manifest_event, tracelogging};
 
-use crate::engine::{Arrivals, Durations, Engine, Source, Style};
+use crate::engine::{Arrivals, Durations, Engine, Pause, Source, Style, Switch};
 use crate::error::{Result, ScenarioError};
 use crate::model::Common;
 use crate::value::{Dist, Draw};
@@ -171,6 +173,8 @@ pub(crate) struct Events {
     style: Style,
     durations: Durations,
     kind: Box<dyn Kind>,
+    /// The thread waits for the end of each operation.
+    blocks: bool,
     rng: Xoshiro,
     /// The event that is due waits until then for its thread.
     delayed: Option<i64>,
@@ -232,6 +236,7 @@ pub(crate) fn events(
         style: style.map_err(|e| site.fail(w, e))?,
         durations: durations.map_err(|e| site.fail(w, e))?,
         kind,
+        blocks: c.blocks,
         rng,
         delayed: None,
     }))
@@ -272,6 +277,7 @@ impl Source for Events {
         // Nobody of them lives: the event does not happen.
         let Some((_, thread)) = soonest else { return Ok(()) };
         let duration = self.durations.next(&mut self.rng, n, x);
+        let holds = holds && !self.blocks;
         let hold = if holds { duration + 2000 } else { 3000 };
         if holds {
             engine.keep_busy(thread, now + hold);
@@ -284,8 +290,68 @@ impl Source for Events {
         let style = self.style;
         let mut cx =
             Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
-        self.kind.emit(&mut cx)
+        self.kind.emit(&mut cx)?;
+        let (duration, parts) = (cx.duration, self.kind.parts().max(1));
+        if self.blocks && engine.switches && engine.cpus.brief_until(cpu).is_some() {
+            let ends = (1..=parts as i64).map(|part| now + part * (duration + PART_GAP) - PART_GAP);
+            wait_for_ends(engine, cpu, (thread, stack), ends.collect());
+        }
+        Ok(())
     }
+}
+
+/// The operations of one event follow each other after this pause.
+const PART_GAP: i64 = 2000;
+
+/// `KWAIT_REASON` of a thread that waits for a file, a key or a device.
+const EXECUTIVE: Switch = Switch { state: 5, reason: 0, mode: 0 };
+
+/// A thread leaves its processor soon after now, and is back at the first of the moments, if a processor is free then; and so on.
+fn wait_for_ends(
+    engine: &mut Engine,
+    cpu: u16,
+    (thread, stack): (usize, Option<usize>),
+    mut ends: std::collections::VecDeque<i64>,
+) {
+    const LEAVES: i64 = 1500;
+    const READY: i64 = 1000;
+    let Some(end) = ends.pop_front() else { return };
+    let from = engine.now + LEAVES;
+    // An operation that is over before the thread could leave needs no wait.
+    let wait = end - READY - from;
+    if wait < 1000 {
+        let until = end.max(engine.now) + 3000;
+        engine.cpus.set_brief(cpu, until);
+        engine.hold_run(cpu);
+        engine.end_run_at(until, cpu, thread);
+        engine.at(
+            end.max(engine.now + 500),
+            Box::new(move |e| {
+                wait_for_ends(e, cpu, (thread, stack), ends);
+                Ok(())
+            }),
+        );
+        return;
+    }
+    let pause = Pause { thread, cpu, from, wait, ready: READY, why: EXECUTIVE, by: None, stack };
+    engine.block(
+        pause,
+        Box::new(move |e, cpu| {
+            let until = e.now + PART_GAP + 5000;
+            e.keep_busy(thread, until);
+            e.cpus.set_brief(cpu, until);
+            e.end_run_at(until, cpu, thread);
+            let start = end + PART_GAP;
+            e.at(
+                start.max(e.now),
+                Box::new(move |e| {
+                    wait_for_ends(e, cpu, (thread, stack), ends);
+                    Ok(())
+                }),
+            );
+            Ok(())
+        }),
+    );
 }
 
 /// The name that goes with a value.

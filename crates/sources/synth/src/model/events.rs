@@ -105,6 +105,7 @@ pub(crate) struct Common {
     pub(crate) stack: Option<Frames>,
     pub(crate) stacks: Vec<Weighted>,
     pub(crate) stack_style: Option<String>,
+    pub(crate) blocks: bool,
 }
 
 /// Moments: one or a list.
@@ -148,6 +149,7 @@ macro_rules! event_tables {
             stack: Option<Frames>,
             stacks: Vec<Weighted>,
             stack_style: Option<String>,
+            blocks: bool,
             pub(crate) cause: Option<bool>,
             $(pub(crate) $field: $kind,)*
         }
@@ -155,9 +157,9 @@ macro_rules! event_tables {
             /// The shared fields.
             pub(crate) fn common(&self) -> Common {
                 let Self { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
-                    stack_style, .. } = self.clone();
+                    stack_style, blocks, .. } = self.clone();
                 Common { process, thread, cpus, from, to, at, rate, every, count, total, arrival, burst, stack, stacks,
-                    stack_style }
+                    stack_style, blocks }
             }
         }
     )* };
@@ -239,6 +241,10 @@ event_tables! {
         provider: String, guid: Option<String>, name: String, fields: BTreeMap<String, Value>, level: Option<u8>,
         keyword: Option<Exact>, opcode: Option<u8>, activity: Option<String>,
     }
+    /// What threads do, step by step.
+    Task { steps: Vec<super::Step>, ready: Option<Dist> }
+    /// Working sets of processes.
+    WorkingSet { bytes: Option<Dist>, private: Option<Dist>, commit: Option<Dist> }
     /// An event of a manifest provider, its payload given field by field.
     ManifestEvent {
         provider: String, id: u16, version: u8, channel: u8, level: Option<u8>, opcode: u8, task: u16,

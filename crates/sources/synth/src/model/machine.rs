@@ -1,6 +1,6 @@
 //! `[machine]`: the computer and the recording session.
 
-use super::Cpus;
+use super::{Cpus, Loss};
 use crate::value::{Dist, Time};
 use serde::Deserialize;
 
@@ -36,6 +36,7 @@ pub(crate) struct Machine {
     pub(crate) buffer_size: Option<Dist>,
     pub(crate) events_lost: Option<u32>,
     pub(crate) buffers_lost: Option<u32>,
+    pub(crate) losses: Vec<Loss>,
     pub(crate) unfinalised: Option<bool>,
     pub(crate) circular_buffers: Option<u32>,
     pub(crate) session: Option<String>,
@@ -57,6 +58,7 @@ pub(crate) struct Machine {
     pub(crate) seed: Option<u64>,
     pub(crate) keywords: Vec<String>,
     pub(crate) stall: Option<Stall>,
+    pub(crate) clock_jump: Option<Jump>,
     pub(crate) unsampled_cpus: Option<Cpus>,
     /// What the planted cause changes in this table.
     pub(crate) cause: Option<toml::Table>,
@@ -68,4 +70,12 @@ pub(crate) struct Machine {
 pub(crate) struct Stall {
     pub(crate) at: Time,
     pub(crate) length: Time,
+}
+
+/// Somebody sets the clock.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Jump {
+    pub(crate) at: Time,
+    pub(crate) by: Time,
 }

@@ -2,11 +2,13 @@
 
 mod events;
 mod machine;
+mod task;
 mod truth;
 mod who;
 
 pub(crate) use events::*;
 pub(crate) use machine::*;
+pub(crate) use task::*;
 pub(crate) use truth::*;
 pub(crate) use who::*;
 
@@ -51,13 +53,19 @@ pub(crate) struct Text {
     pub(crate) event: Tables<Generic>,
     pub(crate) tracelogging: Tables<TraceLogging>,
     pub(crate) manifest_event: Tables<ManifestEvent>,
+    pub(crate) lock: Tables<Lock>,
+    pub(crate) queue: Tables<Queue>,
+    pub(crate) disk: Tables<DiskQueue>,
+    pub(crate) task: Tables<Task>,
+    pub(crate) working_set: Tables<WorkingSet>,
 }
 
 /// Hands the names of all lists of tables to a macro.
 macro_rules! with_tables {
     ($then:ident) => {
         $then!(image process samples thread_activity dpc isr syscall alpc disk_io hard_fault page_fault virtual_alloc file_io
-            files minifilter registry network pool handle mark gc exception contention jit event tracelogging manifest_event)
+            files minifilter registry network pool handle mark gc exception contention jit event tracelogging manifest_event
+            lock queue disk task working_set)
     };
 }
 

@@ -72,7 +72,31 @@ pub(crate) struct Facts {
     pub(crate) counts: f64,
     /// Kernel events stop here: another has taken the session.
     pub(crate) silent_from: i64,
+    /// From the first moment on, the clock shows so much more.
+    pub(crate) clock_jump: Option<(i64, i64)>,
+    /// When records are lost.
+    pub(crate) losses: Vec<LossRange>,
     pub(crate) setup: TraceSetup,
+}
+
+/// A time range in which the records of some processors are lost.
+#[derive(Clone, Debug)]
+pub(crate) struct LossRange {
+    /// Nanoseconds.
+    pub(crate) from: i64,
+    /// Nanoseconds.
+    pub(crate) to: i64,
+    /// All if empty.
+    pub(crate) cpus: Vec<u16>,
+    /// Whole buffers; else single records that found no room.
+    pub(crate) buffers: bool,
+}
+
+impl LossRange {
+    /// Whether a record of then and there is lost.
+    pub(crate) fn covers(&self, cpu: u16, ns: i64) -> bool {
+        (self.from..self.to).contains(&ns) && (self.cpus.is_empty() || self.cpus.contains(&cpu))
+    }
 }
 
 impl Facts {
@@ -143,6 +167,13 @@ impl Facts {
             stretch,
             counts: factors.counts(),
             silent_from: m.silent_from.map_or(i64::MAX, |t| (t.0 * stretch * 1e9) as i64),
+            clock_jump: match m.clock_jump {
+                Some(_) if m.clock.as_deref() != Some("system") => {
+                    return Err("clock_jump: only clock = \"system\" jumps".into());
+                }
+                jump => jump.map(|j| ((j.at.0 * stretch * 1e9) as i64, j.by.ns())),
+            },
+            losses: losses(m, stretch, (duration * 1e9) as i64, cpus)?,
             setup: setup(m, name.clone(), cpus, pointer_size, build, merged)?,
             name,
         })
@@ -223,6 +254,36 @@ fn setup(
         circular_buffers: m.circular_buffers,
         ..TraceSetup::default()
     })
+}
+
+/// Each burst of each loss is a range of its own.
+fn losses(m: &Machine, stretch: f64, end: i64, cpus: u16) -> Result<Vec<LossRange>, String> {
+    let mut ranges = Vec::new();
+    for loss in &m.losses {
+        let scaled = |t: crate::value::Time| (t.0 * stretch * 1e9) as i64;
+        let (from, to) = (loss.from.map_or(0, scaled), loss.to.map_or(end, scaled).min(end));
+        let buffers = match loss.kind.as_deref().unwrap_or("buffers") {
+            "buffers" => true,
+            "events" => false,
+            other => return Err(format!("losses: kind = {other:?}: allowed are buffers and events")),
+        };
+        let list = loss.cpus.clone().unwrap_or_default().0;
+        if let Some(wrong) = list.iter().find(|c| **c >= cpus) {
+            return Err(format!("losses: cpu {wrong}: the machine has {cpus}"));
+        }
+        let (on, off) = loss.burst.map_or((to - from, 0), |b| (b.on.ns(), b.off.ns()));
+        if on <= 0 || off < 0 {
+            return Err("losses: `to` lies behind `from`, and `on` is longer than 0".into());
+        }
+        let starts = (0..100_000).map(|n| from + n * (on + off)).take_while(|start| *start < to);
+        ranges.extend(starts.map(|start| LossRange {
+            from: start,
+            to: (start + on).min(to),
+            cpus: list.clone(),
+            buffers,
+        }));
+    }
+    Ok(ranges)
 }
 
 /// Kernel flags by xperf's names.

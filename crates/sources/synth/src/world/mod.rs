@@ -3,13 +3,15 @@
 mod images;
 mod machine;
 mod names;
+mod objects;
 mod processes;
 mod stack_style;
 mod stacks;
 
 pub(crate) use images::{Images, Module};
-pub(crate) use machine::{Factors, Facts};
+pub(crate) use machine::{Factors, Facts, LossRange};
 pub(crate) use names::Names;
+pub(crate) use objects::{FAULT, FLUSH, Objects, READ, SLEEP, WRITE, Wait};
 pub(crate) use processes::{Process, Processes, parse_sid};
 pub(crate) use stack_style::Style;
 pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
@@ -26,6 +28,7 @@ pub(crate) struct World {
     pub(crate) stacks: Stacks,
     pub(crate) files: Names,
     pub(crate) keys: Names,
+    pub(crate) objects: Objects,
     pub(crate) place: SourceText,
 }
 
@@ -58,7 +61,17 @@ impl World {
             if narrow { 0x9800_0000 } else { 0xFFFF_E101_0000_0000 },
             0xA8,
         );
-        Ok(World { facts, images, processes, stacks: Stacks::default(), files, keys, place: place.clone() })
+        let objects = Objects::new(text, place)?;
+        Ok(World {
+            facts,
+            images,
+            processes,
+            stacks: Stacks::default(),
+            files,
+            keys,
+            objects,
+            place: place.clone(),
+        })
     }
 
     /// Assigns addresses to all images and functions, then to all stacks.

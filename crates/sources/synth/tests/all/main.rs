@@ -8,3 +8,4 @@ mod causes;
 mod findings;
 mod layouts;
 mod scenarios;
+mod tasks;
