@@ -69,7 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "knowledge",
         ],
     ),
-    ("record", &["os"]),
+    ("record", &["os", "etl", "decode", "symbols", "messages"]),
     ("live", &["etl", "decode", "table", "trace", "sql", "analysis", "rules", "report", "record", "doc"]),
     ("synth", &["etl", "decode"]),
     (

@@ -15,6 +15,7 @@ use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};
 use crate::verbose::stage;
 use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::{closure, derive};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
@@ -130,6 +131,18 @@ enum Source {
     Extract(Box<Folder>, bool, BTreeMap<String, BTreeSet<String>>),
 }
 
+/// Traces of one recording, opened but not read.
+pub struct Files {
+    /// Each.
+    pub list: Vec<EtlFile>,
+    /// What was found on the way.
+    pub ledger: Ledger,
+    /// Keeps unpacked files alive.
+    _inputs: Vec<InputFile>,
+    /// Keeps the demonstration trace alive.
+    _demo: Option<Scratch>,
+}
+
 /// Files that were found, opened but not read.
 struct Found {
     files: Vec<EtlFile>,
@@ -183,6 +196,33 @@ impl TraceArgs {
         let found = stage("input", || self.find())?;
         recordings::check(&found, self.merge)?;
         self.read(found)
+    }
+
+    /// These traces, with the default of every option.
+    ///
+    /// # Errors
+    /// If an option without a default is added: a defect.
+    pub fn of(traces: &[PathBuf]) -> anyhow::Result<TraceArgs> {
+        let command = TraceArgs::augment_args(clap::Command::new("traces").no_binary_name(true));
+        let args = TraceArgs::from_arg_matches(&command.try_get_matches_from(["--demo"])?)?;
+        Ok(TraceArgs { traces: traces.to_vec(), demo: false, ..args })
+    }
+
+    /// Opens all traces as files, for who copies them. They have to be of one recording unless `--merge` is given.
+    ///
+    /// # Errors
+    /// Those of [`TraceArgs::open`].
+    pub fn files(&self) -> anyhow::Result<Files> {
+        let found = stage("input", || self.find())?;
+        recordings::check(&found, self.merge)?;
+        let Found { files: list, ledger, inputs, demo } = found;
+        Ok(Files { list, ledger, _inputs: inputs, _demo: demo })
+    }
+
+    /// Threads to use.
+    pub fn threads(&self) -> usize {
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or(all).max(1)
     }
 
     /// Opens the files that were given.
@@ -248,8 +288,7 @@ impl TraceArgs {
         given::descriptions(&mut ledger);
         given::symbols(self, &mut ledger)?;
         let memory = self.table_memory(files.iter().map(EtlFile::len).sum());
-        let all = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.unwrap_or(all).max(1);
+        let threads = self.threads();
         let loggers = self.listed_loggers()?;
         let part = Part::default();
         let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads, part };

@@ -7,14 +7,14 @@ use crate::folder;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
-use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Timeline, forget_before};
+use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Segment, Timeline, forget_before};
 use etwhy_table::Memory;
 use etwhy_trace::{Base, Inputs, Output, Symbols, Wanted};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// How to follow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FollowOptions {
     /// Length of the window in nanoseconds; `None`: it begins where the trace does.
     pub window_ns: Option<i64>,
@@ -27,6 +27,8 @@ pub struct FollowOptions {
     pub patience_ns: i64,
     /// Threads to use, at least 1.
     pub threads: usize,
+    /// Header for files that begin without one of their own: that of another file of the session.
+    pub header: Option<Segment>,
 }
 
 /// A window, in order keys and in nanoseconds since 1970 (UTC).
@@ -244,7 +246,7 @@ impl Follower {
 
     /// Opens another file, if it holds something already.
     fn add(&mut self, path: PathBuf) -> Result<usize> {
-        let file = match EtlFile::open_growing(&path, &path) {
+        let file = match EtlFile::open_growing(&path, &path, self.options.header.as_ref()) {
             Ok(file) => file,
             Err(error @ etwhy_etl::Error::Io { .. }) => return Err(error.into()),
             // Nothing but a first piece was written yet; or it is no trace, which a user hears of a single file.
@@ -406,7 +408,7 @@ impl Follower {
         let left = paths.iter().zip(&gone).filter(|(_, gone)| !**gone).map(|(path, _)| path);
         let mut reopened = Vec::new();
         for path in left.clone() {
-            match EtlFile::open_growing(path, path) {
+            match EtlFile::open_growing(path, path, self.options.header.as_ref()) {
                 Ok(file) => reopened.push(file),
                 Err(_) => {
                     (self.files, self.paths) = (files, paths);

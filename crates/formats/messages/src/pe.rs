@@ -51,9 +51,22 @@ impl Image {
 /// # Errors
 /// If it is no PE file. Damaged resources are told in [`Image::damage`].
 pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Image, Error> {
+    parse(data, &|_| true)
+}
+
+/// Reads the version resource of a PE file alone: of a file through [`object::ReadCache`], little more than its headers is read.
+/// `None` if it has none.
+///
+/// # Errors
+/// If it is no PE file.
+pub fn version<'data, R: ReadRef<'data>>(data: R) -> Result<Option<Version>, Error> {
+    parse(data, &|kind| matches!(kind, Kind::Version)).map(|image| image.version)
+}
+
+fn parse<'data, R: ReadRef<'data>>(data: R, wanted: &dyn Fn(&Kind) -> bool) -> Result<Image, Error> {
     match FileKind::parse(data) {
-        Ok(FileKind::Pe32) => resources::<object::pe::ImageNtHeaders32, R>(data),
-        Ok(FileKind::Pe64) => resources::<object::pe::ImageNtHeaders64, R>(data),
+        Ok(FileKind::Pe32) => resources::<object::pe::ImageNtHeaders32, R>(data, wanted),
+        Ok(FileKind::Pe64) => resources::<object::pe::ImageNtHeaders64, R>(data, wanted),
         _ => Err(Error::malformed("PE file", 0, "it is none")),
     }
 }
@@ -66,7 +79,10 @@ enum Kind {
     Mui,
 }
 
-fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(data: R) -> Result<Image, Error> {
+fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(
+    data: R,
+    wanted: &dyn Fn(&Kind) -> bool,
+) -> Result<Image, Error> {
     let file = PeFile::<P, R>::parse(data).map_err(|e| Error::malformed("PE header", 0, e.to_string()))?;
     let sections = file.section_table();
     let mut image = Image::default();
@@ -83,7 +99,7 @@ fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(data: R) -> Result<Ima
         image.damage.push(format!("resource directory: {e}"));
     }
     let mut bytes = 0usize;
-    for (kind, language, rva, size) in found {
+    for (kind, language, rva, size) in found.into_iter().filter(|(kind, ..)| wanted(kind)) {
         let resource = sections
             .iter()
             .find_map(|section| section.pe_file_range_at(rva))

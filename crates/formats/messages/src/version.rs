@@ -10,6 +10,16 @@ pub struct Version {
     pub numbers: [u16; 4],
     /// `OriginalFilename`, as the maker wrote it.
     pub original_name: Option<String>,
+    /// `FileDescription`.
+    pub description: Option<String>,
+    /// `FileVersion`, as the maker wrote it.
+    pub file_version: Option<String>,
+    /// `ProductName`.
+    pub product: Option<String>,
+    /// `CompanyName`.
+    pub company: Option<String>,
+    /// `ProductVersion`, as the maker wrote it.
+    pub product_version: Option<String>,
 }
 
 impl std::fmt::Display for Version {
@@ -22,29 +32,32 @@ impl std::fmt::Display for Version {
 /// Reads `VS_VERSIONINFO`.
 ///
 /// [VS_FIXEDFILEINFO](https://learn.microsoft.com/windows/win32/api/verrsrc/ns-verrsrc-vs_fixedfileinfo) is found by
-/// its signature, `OriginalFilename` by its key: both stand at offsets of four bytes.
+/// its signature, texts by their keys: all stand at offsets of four bytes.
 pub(crate) fn read(resource: &[u8]) -> Option<Version> {
     const SIGNATURE: u32 = 0xfeef_04bd;
     let bytes = resource;
     let fixed = (0..bytes.len().min(256)).step_by(4).find(|&at| bytes.u32_at(at) == Some(SIGNATURE))?;
     let (high, low) = (bytes.u32_at(fixed + 8)?, bytes.u32_at(fixed + 12)?);
-    let key: Vec<u8> = "OriginalFilename\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let original_name = resource
-        .get(..resource.len().min(1 << 16))
-        .unwrap_or_default()
-        .windows(key.len())
-        .step_by(2)
-        .position(|window| window == key.as_slice())
-        .and_then(|at| {
-            let after = at.checked_mul(2)?.checked_add(key.len())?;
-            let aligned = after.checked_add(3)? & !3;
-            let rest = resource.get(aligned..resource.len().min(aligned.saturating_add(520)))?;
-            Some(utf16(rest)).filter(|name| !name.is_empty())
-        });
     Some(Version {
         numbers: [(high >> 16) as u16, high as u16, (low >> 16) as u16, low as u16],
-        original_name,
+        original_name: text(resource, "OriginalFilename"),
+        description: text(resource, "FileDescription"),
+        file_version: text(resource, "FileVersion"),
+        product: text(resource, "ProductName"),
+        company: text(resource, "CompanyName"),
+        product_version: text(resource, "ProductVersion"),
     })
+}
+
+/// A text of the first language, by its key: it follows the key and its zero (`String`, verrsrc.h).
+fn text(resource: &[u8], key: &str) -> Option<String> {
+    let key: Vec<u8> = key.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+    let looked_at = resource.get(..resource.len().min(1 << 16)).unwrap_or_default();
+    let at = looked_at.windows(key.len()).step_by(2).position(|window| window == key.as_slice())?;
+    let after = at.checked_mul(2)?.checked_add(key.len())?;
+    let aligned = after.checked_add(3)? & !3;
+    let rest = resource.get(aligned..resource.len().min(aligned.saturating_add(520)))?;
+    Some(utf16(rest)).filter(|text| !text.is_empty())
 }
 
 /// The language of a `MUI` resource.

@@ -1,10 +1,12 @@
 //! Recording profiles: which events answer what, written for `wpr`, `xperf` and `logman`.
 //!
 //! A profile (`profiles/*.toml`) names kernel keywords, stacks and providers, and the tables that they fill. Profiles
-//! combine to a [`Recording`], which [`Format`]s write out. [`run`] starts, guards and stops the same [`Plan`].
+//! combine to a [`Recording`], which [`Format`]s write out. [`run`] starts, guards and stops the same [`Plan`], [`merge`](mod@merge) makes one
+//! trace of its files.
 #![forbid(unsafe_code)]
 
 mod formats;
+pub mod merge;
 mod plan;
 mod profile;
 mod recording;

@@ -320,6 +320,7 @@ impl Inputs {
             "follow" => [all(&[&trace]), all(&[&trace, "--process", HOSTILE])].concat(),
             "live" => all(&["--replay", &trace, "--speed", "max", "--process", HOSTILE]),
             "segments" | "flame" | "info" | "modules" | "strace" | "tree" | "why" => all(&[&trace]),
+            "record merge" => all(&[&trace, "--force", "-o", &self.path("merged.etl")]),
             "sql" => all(&[&trace, "SELECT name, command_line, 'x' AS x FROM process"]),
             "path" => all(&[&trace, "--thread", "1", "--from", "0", "--to", "1"]),
             "probe compare" => all(&[&probe, &probe]),

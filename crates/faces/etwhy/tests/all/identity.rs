@@ -58,6 +58,7 @@ fn arguments(command: &str, folder: &Path) -> (Vec<String>, Vec<String>) {
         "export" => (vec![], vec!["-o".into(), out("x.speedscope.json")]),
         "extract" => (vec![], vec!["-o".into(), out("x")]),
         "flame" => (vec![], vec!["-o".into(), out("x.svg")]),
+        "record merge" => (vec![], vec!["-o".into(), out("merged.etl")]),
         "sql" => (vec![], vec!["SELECT computer FROM trace".into()]),
         // A folder with symbols comes first.
         "symbols verify" => (vec![symbols.as_str()], vec![]),

@@ -39,6 +39,7 @@ mod identity;
 mod io_scenarios;
 mod lost_sums;
 mod memory;
+mod merge;
 mod modules;
 mod outputs;
 mod pivot;

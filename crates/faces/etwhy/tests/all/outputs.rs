@@ -60,7 +60,15 @@ const LINES: &[(&str, &[&str])] = &[
     ("modules", &["modules t.etl"]),
     ("path", &[]),
     ("probe", &["probe list"]),
-    ("record", &["record --print cpu", "record --evidence", "record start cpu --on host"]),
+    (
+        "record",
+        &[
+            "record --print cpu",
+            "record --evidence",
+            "record start cpu --on host",
+            "record merge t.etl --force -o m.etl",
+        ],
+    ),
     ("rules", &["rules"]),
     ("segments", &["segments t.etl", "segments t.etl --json"]),
     ("serve", &[]),

@@ -176,7 +176,7 @@ fn a_recording_of_another_machine_comes_back() {
     assert!(asked.contains(&"ssh admin@server-1 del etwhy-remote.user.etl"), "{asked:?}");
     let open = run(&[]);
     assert!(open.status.code() == Some(2) && text(&open.stderr).contains("--for 60s"), "{open:?}");
-    let failed = run(&["--stop-when", "start:fail"]);
+    let failed = run(&["--stop-when", "start:fail", "--force"]);
     assert!(
         failed.status.code() == Some(2)
             && text(&failed.stderr).contains("the recording on the other machine failed")

@@ -137,13 +137,21 @@ fn a_recording_goes_from_start_to_file() {
     assert!(status["live"].as_array().unwrap().iter().all(|live| live["runs"] == true), "{status}");
     let second = machine.record("start cpu --no-wait");
     assert!(second.status.code() == Some(2) && text(&second).contains("etwhy record stop"), "{second:?}");
-    let files = machine.done("stop -o x.etl");
+    let files = machine.done("stop -o x.etl --no-merge");
     assert_eq!(files.lines().count(), 2, "{files}");
     // All that Windows wrote, byte for byte.
     assert_eq!(bytes(&machine.path("x.etl")), bytes(&machine.path("kernel-source.etl")));
     assert_eq!(bytes(&machine.path("x.user.etl")), bytes(&machine.path("user-source.etl")));
     assert!(machine.sessions().is_empty());
     assert!(machine.done("status").contains("No recording"));
+    // What is there is not replaced; the parts become one file.
+    let refused = machine.record("start cpu --no-wait -o x.etl");
+    assert!(refused.status.code() == Some(2) && text(&refused).contains("is there already"), "{refused:?}");
+    machine.done("start cpu --no-wait");
+    let refused = machine.record("stop -o x.etl");
+    assert!(refused.status.code() == Some(2) && text(&refused).contains("is there already"), "{refused:?}");
+    assert_eq!(machine.done("stop -o whole.etl").lines().count(), 1);
+    assert!(machine.path("whole.etl").exists() && !machine.path("whole.user.etl").exists());
     let calls = machine.calls();
     for call in [
         // PROC_THREAD, LOADER, CSWITCH, DPC, INTERRUPT, DISPATCHER, PROFILE, files and disks.
@@ -176,13 +184,13 @@ fn what_is_killed_is_found_and_ended() {
     child.wait().unwrap();
     assert_eq!(machine.sessions().len(), 2, "sessions outlive the program");
     assert!(machine.done("status").contains("cpu since"));
-    machine.done("stop -o killed.etl");
+    machine.done("stop -o killed.etl --no-merge");
     assert!(machine.sessions().is_empty());
     assert_eq!(bytes(&machine.path("killed.etl")), bytes(&machine.path("kernel-source.etl")));
     // Another console ends what this one guards.
     let child = machine.start("start cpu");
     machine.wait_for("running", |m| m.calls().matches("EnableTraceEx2 65747768").count() == 2);
-    machine.done("stop -o other.etl");
+    machine.done("stop -o other.etl --no-merge");
     let guard = child.wait_with_output().unwrap();
     assert!(guard.status.success() && text(&guard).contains("ended by another command"), "{guard:?}");
     assert!(machine.path("other.etl").exists() && machine.path("other.user.etl").exists());
@@ -199,7 +207,7 @@ fn what_is_killed_is_found_and_ended() {
 fn a_session_that_is_taken_is_told_and_recording_goes_on() {
     let _turn = etwhy_testkit::alone();
     let Some(machine) = Machine::new() else { return };
-    let child = machine.start("start cpu --for 8s -o taken.etl");
+    let child = machine.start("start cpu --for 8s -o taken.etl --no-merge");
     machine.wait_for("running", |m| m.calls().contains("EnableTraceEx2 65747768"));
     machine.others(&["lose", "NT Kernel Logger", "12"]);
     std::thread::sleep(Duration::from_millis(1500));
@@ -274,9 +282,9 @@ fn flight_recorders_and_rotating_files() {
     let Some(machine) = Machine::new() else { return };
     machine.done("start cpu --ring 64MiB --no-wait");
     assert!(machine.calls().contains("mode=02000400"), "{}", machine.calls());
-    assert_eq!(machine.done("save -o saved.etl").lines().count(), 2);
+    assert_eq!(machine.done("save -o saved.etl --no-merge").lines().count(), 2);
     assert_eq!(bytes(&machine.path("saved.etl")), bytes(&machine.path("kernel-source.etl")));
-    machine.done("stop -o last.etl");
+    machine.done("stop -o last.etl --no-merge");
     assert_eq!(bytes(&machine.path("last.etl")), bytes(&machine.path("kernel-source.etl")));
     assert!(machine.sessions().is_empty());
 
@@ -296,7 +304,7 @@ fn triggers_end_a_recording() {
     let sleeper = machine.path("sleeper.exe");
     std::fs::copy(machine.tools.join("others.exe"), &sleeper).unwrap();
     for (trigger, sentence) in [("start:sleeper.exe", "has started"), ("exit:Sleeper.exe", "has ended")] {
-        let child = machine.start(&format!("start cpu --stop-when {trigger} --for 60s -o x.etl"));
+        let child = machine.start(&format!("start cpu --stop-when {trigger} --for 60s -o x.etl --force"));
         machine.wait_for("running", |m| m.sessions().len() == 2);
         std::thread::sleep(Duration::from_secs(1));
         let slept = Command::new(&sleeper).args(["sleep", "2500"]).status().unwrap();
@@ -308,7 +316,7 @@ fn triggers_end_a_recording() {
     // What the files show while they are written. A window ends a second of the trace before its latest event.
     machine.will_record("kernel-source.etl", "0.25");
     for trigger in ["finding:security.first-open-penalty", "event:Windows Kernel/SystemConfig/CPU"] {
-        let mut command = machine.command("start cpu --for 120s -o x.etl");
+        let mut command = machine.command("start cpu --for 120s -o x.etl --force");
         let output = command.args(["--stop-when", trigger]).outcome();
         assert!(
             output.status.success() && text(&output).contains(&format!("{trigger}: ")),

@@ -42,6 +42,7 @@ pub fn options(window_ns: Option<i64>) -> FollowOptions {
         slack_ns: 1_000_000_000,
         patience_ns: 60_000_000_000,
         threads: 1,
+        header: None,
     }
 }
 
@@ -57,13 +58,15 @@ pub fn all_tables() -> BTreeSet<String> {
 
 /// What one pass over these files, as they are now, says of a window.
 pub fn batch(paths: &[PathBuf], window: &Window, growing: bool) -> Output {
-    let files: Vec<EtlFile> = paths
-        .iter()
-        .map(|path| match growing {
-            true => EtlFile::open_growing(path, path).unwrap(),
-            false => EtlFile::open(path, path, &OpenOptions::default()).unwrap(),
-        })
-        .collect();
+    let open = |path: &PathBuf| match growing {
+        true => EtlFile::open_growing(path, path, None).unwrap(),
+        false => EtlFile::open(path, path, &OpenOptions::default()).unwrap(),
+    };
+    batch_of(paths.iter().map(open).collect(), window, growing)
+}
+
+/// The same of files that are open.
+pub fn batch_of(files: Vec<EtlFile>, window: &Window, growing: bool) -> Output {
     let timeline = Timeline::read(&files, &mut Ledger::new());
     let mut symbols = Symbols::new(&[]);
     let mut base = Base::new(no_schemas());

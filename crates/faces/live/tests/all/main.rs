@@ -6,4 +6,5 @@ mod findings;
 mod growing;
 mod growing_segments;
 mod parts;
+mod rotation;
 mod same_rows;

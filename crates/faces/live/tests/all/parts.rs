@@ -16,7 +16,7 @@ fn row(table: &Table, row: u32) -> String {
 }
 
 /// Rows of a table, with the name of the process where it has one.
-fn rows(output: &Output, name: &str) -> Vec<(String, Option<String>)> {
+pub fn rows(output: &Output, name: &str) -> Vec<(String, Option<String>)> {
     let (table, processes) = (output.db.get(name).unwrap(), output.db.get("process").unwrap());
     let column = |table: &Table, name: &str| table.spec().columns.iter().position(|c| c.name == name);
     let (upid, called) = (column(table, "upid"), column(processes, "name").unwrap());

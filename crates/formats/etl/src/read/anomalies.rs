@@ -10,6 +10,7 @@ crate::define_anomalies! {
     FEWER_BUFFERS "fewer_buffers_than_written" DataLoss Read "Buffers that the file should hold more, as its header says: the file is a part of the trace.";
     CIRCULAR_OVERWRITTEN "circular_overwritten" Info Recording "Buffers overwritten in a circular file before the oldest one that is left: the trace starts later than the session did.";
     FIRST_BUFFERS_ABSENT "first_buffers_absent" Info Recording "Buffers numbered before the first one of the file, though the session wrote one file and did not overwrite it: empty ones, which are never written.";
+    HEADER_GIVEN "header_given" Info Read "Files without a session header, of which the clock and the machine are those of the header that was given for them.";
     SEGMENT_OF_SERIES "segment_of_series" Info Recording "Buffers that stand in earlier files of a series of segments.";
     FILE_TRUNCATED "file_truncated" DataLoss Read "Bytes that the last buffer should have but the file ends: what is there is read.";
     BUFFER_HEADER_BAD "buffer_header_bad" Error Read "Buffer headers that make no sense; reading went on at the next sound one.";

@@ -2,7 +2,7 @@
 
 use super::anomalies::*;
 use super::clock::{Clock, ClockKind};
-use super::header::Nominal;
+use super::header::{Header, Nominal};
 use super::index::{BufferEntry, Index, index};
 use super::logfile::LogFileHeader;
 use super::past::{Past, Ranges};
@@ -53,6 +53,8 @@ pub struct EtlFile {
     found: Ledger,
     ledger: Ledger,
     newer: Option<String>,
+    /// The header was given from outside.
+    outside: Option<Segment>,
 }
 
 /// Bytes looked at for the session header: far more than it takes.
@@ -75,20 +77,42 @@ impl EtlFile {
     /// [`Error::Io`] if the system refuses, [`Error::NotATrace`] if the first buffer does not start with a
     /// session header.
     pub fn open(path: &Path, shown: &Path, options: &OpenOptions) -> Result<EtlFile> {
-        let mut file = EtlFile::open_header(path, shown, options)?;
+        let mut file = EtlFile::open_header(path, shown, options, None)?;
         file.find_buffers(false);
         Ok(file)
     }
 
-    /// Opens `path` without looking for its buffers.
-    pub(super) fn open_header(path: &Path, shown: &Path, options: &OpenOptions) -> Result<EtlFile> {
+    /// The header of a session, without looking for buffers.
+    ///
+    /// # Errors
+    /// Those of [`EtlFile::open`].
+    pub fn read_header(path: &Path) -> Result<Segment> {
+        let options = OpenOptions { chunk: Some(HEADER_PROBE) };
+        let mut file = EtlFile::open_header(path, path, &options, None)?;
+        Ok(file.segments.swap_remove(0))
+    }
+
+    /// Opens `path` without looking for its buffers. A file that begins with another buffer than the first of its session is read with
+    /// the header `outside`, if there is one.
+    pub(super) fn open_header(
+        path: &Path,
+        shown: &Path,
+        options: &OpenOptions,
+        outside: Option<&Segment>,
+    ) -> Result<EtlFile> {
         let source = Source::open(path, shown, options.chunk)?;
         let mut scratch = Vec::new();
         let first = source.bytes(0, HEADER_PROBE, &mut scratch).unwrap_or(&[]);
         let segment = session_header(first, shown).map_err(|error| match source.is_whole() {
             true => error,
             false => shrank(shown),
-        })?;
+        });
+        let (segment, outside) = match (segment, outside) {
+            (Err(Error::NotATrace { .. }), Some(outside)) if begins_a_buffer(first, outside) => {
+                (without_counts(outside), Some(outside.clone()))
+            }
+            (segment, _) => (segment?, None),
+        };
         let state = first.u32_at(STATE).unwrap_or(0);
         let mut newer = None;
         let mut format = None;
@@ -113,7 +137,13 @@ impl EtlFile {
             found: Ledger::new(),
             ledger: Ledger::new(),
             newer,
+            outside,
         })
+    }
+
+    /// The header that was given, if the file has none of its own.
+    pub(super) fn outside(&self) -> Option<&Segment> {
+        self.outside.as_ref()
     }
 
     /// Finds the buffers behind those that are known; what is not there whole of a `growing` file is left for the next time.
@@ -149,6 +179,8 @@ impl EtlFile {
     /// Counts anew what the header and the numbers of buffers tell.
     fn judge(&mut self) {
         self.ledger = self.found.clone();
+        self.ledger
+            .note(&HEADER_GIVEN, u64::from(self.outside.is_some()), || self.shown.display().to_string());
         self.judge_header();
         self.judge_sequence();
     }
@@ -408,7 +440,8 @@ impl EtlFile {
             let header = &segment.header;
             self.ledger.count(&EVENTS_LOST, u64::from(header.events_lost));
             self.ledger.count(&BUFFERS_LOST, u64::from(header.buffers_lost));
-            if !self.growing && (header.buffers_written == 0 || header.end_time == 0) {
+            let given = self.outside.is_some();
+            if !self.growing && !given && (header.buffers_written == 0 || header.end_time == 0) {
                 self.ledger.count(&NOT_FINALISED, 1);
             }
         }
@@ -452,6 +485,25 @@ impl EtlFile {
             }
         }
     }
+}
+
+/// Whether a buffer of a session stands at the beginning: of its size, with a record in it. Sessions that pack their buffers are not
+/// written while they run.
+fn begins_a_buffer(bytes: &[u8], outside: &Segment) -> bool {
+    let header = &outside.header;
+    header.log_file_mode & MODE_COMPRESSED == 0
+        && bytes.u32_at(BUFFER_SIZE) == Some(header.buffer_size)
+        && Header::read(bytes).is_some_and(|buffer| buffer.plausible())
+        && bytes.get(LEN..).is_some_and(|data| first_record(data).is_some())
+}
+
+/// The header for another file of its session. What it counts is of its own file, and buffers before this one are in others.
+fn without_counts(outside: &Segment) -> Segment {
+    let mut segment = outside.clone();
+    let header = &mut segment.header;
+    (header.buffers_written, header.events_lost, header.buffers_lost, header.end_time) = (0, 0, 0, 0);
+    header.log_file_mode |= MODE_NEW_FILE;
+    segment
 }
 
 /// The error for a file whose beginning went while it was opened.

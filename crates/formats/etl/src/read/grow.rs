@@ -20,12 +20,14 @@ pub enum Growth {
 }
 
 impl EtlFile {
-    /// Opens a file that may still grow. Buffers that do not stand there whole are found by [`EtlFile::grow`] later.
+    /// Opens a file that may still grow. Buffers that do not stand there whole are found by [`EtlFile::grow`] later. One that does
+    /// not begin with its session's header (what a session has written since some moment) is read with the header `outside`, that
+    /// of another file of the session: clock, machine and size of buffers are its.
     ///
     /// # Errors
     /// Those of [`EtlFile::open`]; a file whose first buffer was not written yet is no trace yet.
-    pub fn open_growing(path: &Path, shown: &Path) -> Result<EtlFile> {
-        let mut file = EtlFile::open_header(path, shown, &OpenOptions { chunk: Some(PIECE) })?;
+    pub fn open_growing(path: &Path, shown: &Path, outside: Option<&Segment>) -> Result<EtlFile> {
+        let mut file = EtlFile::open_header(path, shown, &OpenOptions { chunk: Some(PIECE) }, outside)?;
         file.find_buffers(true);
         Ok(file)
     }
@@ -35,7 +37,8 @@ impl EtlFile {
     /// # Errors
     /// If the system refuses.
     pub fn grow(&mut self, path: &Path, ended: bool) -> Result<Growth> {
-        let now = match EtlFile::open_header(path, self.shown(), &OpenOptions { chunk: Some(PIECE) }) {
+        let options = OpenOptions { chunk: Some(PIECE) };
+        let now = match EtlFile::open_header(path, self.shown(), &options, self.outside()) {
             Ok(now) => now,
             Err(error @ crate::error::Error::Io { .. }) => return Err(error),
             Err(_) => return Ok(Growth::Replaced),

@@ -64,6 +64,24 @@ impl EtlFile {
         Ok(done)
     }
 
+    /// Writes the file as it stands; gives its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read any more, and those of `out`.
+    pub fn copy_to(&self, out: &mut dyn Write) -> io::Result<u64> {
+        const PIECE: u64 = 1 << 20;
+        let mut scratch = Vec::new();
+        let mut at = 0;
+        while at < self.len() {
+            let piece = usize::try_from((self.len() - at).min(PIECE)).unwrap_or(0);
+            let bytes = self.raw_bytes(at, piece, &mut scratch);
+            let bytes = bytes.filter(|bytes| bytes.len() == piece);
+            out.write_all(bytes.ok_or_else(|| io::Error::other("the trace cannot be read any more"))?)?;
+            at += piece as u64;
+        }
+        Ok(at)
+    }
+
     /// Whether a buffer holds records that say who is who.
     fn holds_state(&self, entry: &BufferEntry, scratch: &mut Scratch) -> bool {
         scratch.tokens.clear();

@@ -48,6 +48,11 @@ impl Timeline {
         if self.shared { self.first.span_ns(span) } else { span }
     }
 
+    /// Whether all files count the same ticks, so that order keys are the ticks of their records.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
     /// Whether the keys of `other`, and the nanoseconds that they stand for, are the same.
     pub fn counts_like(&self, other: &Timeline) -> bool {
         (self.shared, self.origin, self.first) == (other.shared, other.origin, other.first)

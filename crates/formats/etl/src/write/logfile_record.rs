@@ -39,6 +39,10 @@ pub(super) fn logfile_record(setup: &TraceSetup, record: &mut RecordBuf, buffers
 
 /// `TIME_ZONE_INFORMATION` without dates: the rule for daylight saving is not needed to read UTC.
 fn time_zone(setup: &TraceSetup, record: &mut RecordBuf) {
+    if let Some(whole) = &setup.time_zone {
+        record.bytes(whole);
+        return;
+    }
     record.u32(setup.time_zone_bias as u32);
     record.utf16_fixed(&setup.time_zone_names.0, 32).zeros(16).u32(0);
     record.utf16_fixed(&setup.time_zone_names.1, 32).zeros(16).u32((-60i32) as u32);

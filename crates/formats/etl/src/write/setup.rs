@@ -63,6 +63,8 @@ pub struct TraceSetup {
     pub time_zone_bias: i32,
     /// Standard and daylight name of the time zone.
     pub time_zone_names: (String, String),
+    /// `TIME_ZONE_INFORMATION` (172 bytes) as another header has it; bias and names above are not used then.
+    pub time_zone: Option<Vec<u8>>,
     /// `LogFileMode`; the compressed, circular and append bits are added as needed.
     pub log_file_mode: u32,
     /// `MaximumFileSize` in MB.
@@ -106,6 +108,7 @@ impl Default for TraceSetup {
             log_file_name: "C:\\kernel.etl".into(),
             time_zone_bias: 0,
             time_zone_names: ("@tzres.dll,-262".into(), "@tzres.dll,-261".into()),
+            time_zone: None,
             log_file_mode: 1,
             maximum_file_size: 0,
             logger_id: 2,

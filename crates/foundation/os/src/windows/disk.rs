@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 use std::ptr::null_mut;
 use windows_sys::Win32::Storage::FileSystem::{
-    GetDiskFreeSpaceExW, GetDriveTypeW, GetVolumeInformationW, GetVolumePathNameW,
+    GetDiskFreeSpaceExW, GetDriveTypeW, GetLogicalDrives, GetVolumeInformationW, GetVolumePathNameW,
+    QueryDosDeviceW,
 };
 
 /// Free bytes for this user (quotas count) in the volume of a folder.
@@ -63,8 +64,16 @@ pub fn volume(path: &Path) -> io::Result<Volume> {
         )
     };
     let file_system = if done == 0 { String::new() } else { narrow(&name) };
+    let root = narrow(&root);
+    let kind = kind(&root);
+    Ok(Volume { root, file_system, kind })
+}
+
+/// What a root stands for.
+fn kind(root: &str) -> &'static str {
+    let Ok(root) = wide(root) else { return "" };
     // SAFETY: `root` ends with a zero.
-    let kind = match unsafe { GetDriveTypeW(root.as_ptr()) } {
+    match unsafe { GetDriveTypeW(root.as_ptr()) } {
         // winbase.h: DRIVE_REMOVABLE, _FIXED, _REMOTE, _CDROM, _RAMDISK.
         2 => "removable",
         3 => "fixed",
@@ -72,8 +81,38 @@ pub fn volume(path: &Path) -> io::Result<Volume> {
         5 => "optical",
         6 => "memory",
         _ => "",
-    };
-    Ok(Volume { root: narrow(&root), file_system, kind })
+    }
+}
+
+/// A letter, and what the kernel calls it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    /// `C:\`.
+    pub root: String,
+    /// `\Device\HarddiskVolume3`.
+    pub device: String,
+    /// As [`Volume::kind`].
+    pub kind: &'static str,
+}
+
+/// All letters of this session.
+pub fn letters() -> Vec<Letter> {
+    // SAFETY: it takes nothing.
+    let there = unsafe { GetLogicalDrives() };
+    let letters = (b'A'..=b'Z').zip(0..).filter(|(_, bit)| there >> bit & 1 == 1);
+    letters.filter_map(|(letter, _)| self::letter(char::from(letter))).collect()
+}
+
+/// One of them; none if it has gone.
+fn letter(letter: char) -> Option<Letter> {
+    let name = wide(format!("{letter}:")).ok()?;
+    let mut device = [0_u16; 1024];
+    // SAFETY: the name ends with a zero; the buffer has as many units as are told.
+    let used = unsafe { QueryDosDeviceW(name.as_ptr(), device.as_mut_ptr(), device.len() as u32) };
+    let device = narrow(device.get(..used as usize)?);
+    let root = format!("{letter}:\\");
+    let kind = kind(&root);
+    (!device.is_empty()).then_some(Letter { root, device, kind })
 }
 
 #[cfg(test)]
@@ -88,5 +127,8 @@ mod tests {
         let volume = volume(&folder).unwrap();
         assert!(volume.root.ends_with('\\') && !volume.kind.is_empty(), "{volume:?}");
         assert!(free_bytes(Path::new("Q:\\no\\such")).is_err());
+        let letters = letters();
+        let own = letters.iter().find(|letter| letter.root.eq_ignore_ascii_case(&volume.root)).unwrap();
+        assert!(own.device.starts_with('\\') && own.kind == volume.kind, "{letters:?}");
     }
 }

@@ -212,8 +212,9 @@ impl Recorder<'_> {
     /// rotating recording stay in its folder. Gives the files, that of the kernel's events first.
     ///
     /// # Errors
-    /// If the recording has not ended, or a file cannot be moved: then it can be tried again with another place.
-    pub fn collect(&mut self, output: &Path) -> Result<Vec<PathBuf>, Refused> {
+    /// If the recording has not ended, if a file is there already and is not to be replaced, or one cannot be moved: then it can be
+    /// tried again with another place.
+    pub fn collect(&mut self, output: &Path, replace: bool) -> Result<Vec<PathBuf>, Refused> {
         let journal = self.journal()?;
         if journal.phase != Phase::Stopped {
             return Err(Refused("the recording has not ended".to_owned()));
@@ -233,7 +234,7 @@ impl Recorder<'_> {
         found.sort_by_key(|(kind, _)| *kind == Kind::User);
         let files = match journal.mode {
             Mode::Rotate { .. } => found.into_iter().map(|(_, file)| file).collect(),
-            _ => self.move_to(&found, output)?,
+            _ => self.move_to(&found, output, replace)?,
         };
         self.machine.clear().map_err(Refused)?;
         Ok(files)
@@ -242,8 +243,9 @@ impl Recorder<'_> {
     /// Moves files that [`Recorder::keep`] has written to where the user wants them, and forgets them.
     ///
     /// # Errors
-    /// If one cannot be moved, or they are those of a rotating recording, which stay.
-    pub fn take(&mut self, saved: &[PathBuf], output: &Path) -> Result<Vec<PathBuf>, Refused> {
+    /// If one is there already and is not to be replaced, if one cannot be moved, or if they are those of a rotating recording, which
+    /// stay.
+    pub fn take(&mut self, saved: &[PathBuf], output: &Path, replace: bool) -> Result<Vec<PathBuf>, Refused> {
         let mut journal = self.journal()?;
         if !matches!(journal.mode, Mode::Ring { .. }) {
             return Err(Refused(
@@ -252,29 +254,48 @@ impl Recorder<'_> {
             ));
         }
         let saved: Vec<(Kind, PathBuf)> = saved.iter().map(|file| (kind_of(file), file.clone())).collect();
-        let files = self.move_to(&saved, output)?;
+        let files = self.move_to(&saved, output, replace)?;
         journal.kept.retain(|file| saved.iter().all(|(_, taken)| taken != file));
         self.save(&journal)?;
         Ok(files)
     }
 
     /// Moves files: the first of the kernel's to `output`, others beside it.
-    fn move_to(&mut self, found: &[(Kind, PathBuf)], output: &Path) -> Result<Vec<PathBuf>, Refused> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for (kind, file) in found {
-            let same = found.iter().filter(|(k, _)| k == kind);
-            let ordinal = same.take_while(|(_, f)| f != file).count() + 1;
-            let target = match (kind, ordinal) {
-                (Kind::Kernel, 1) => output.to_path_buf(),
-                (Kind::User, 1) => output.with_extension("user.etl"),
-                (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
-            };
-            self.machine
-                .move_file(file, &target)
-                .map_err(|why| Refused(format!("{}: cannot be written: {why}", target.display())))?;
-            files.push(target);
+    fn move_to(
+        &mut self,
+        found: &[(Kind, PathBuf)],
+        output: &Path,
+        replace: bool,
+    ) -> Result<Vec<PathBuf>, Refused> {
+        let mut counts = [0; 2];
+        let targets: Vec<PathBuf> = found
+            .iter()
+            .map(|(kind, _)| {
+                let [kernel, user] = &mut counts;
+                let count = if *kind == Kind::Kernel { kernel } else { user };
+                *count += 1;
+                target(*kind, *count, output)
+            })
+            .collect();
+        if !replace {
+            self.must_be_new(&targets)?;
         }
-        Ok(files)
+        for ((_, file), target) in found.iter().zip(&targets) {
+            self.machine
+                .move_file(file, target)
+                .map_err(|why| Refused(format!("{}: cannot be written: {why}", target.display())))?;
+        }
+        Ok(targets)
+    }
+
+    /// Refuses what would take the place of a file.
+    pub(super) fn must_be_new(&mut self, targets: &[PathBuf]) -> Result<(), Refused> {
+        match targets.iter().find(|target| self.machine.file_bytes(target).is_some()) {
+            Some(taken) => {
+                Err(Refused(format!("{} is there already: name another file, or --force", taken.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Ends the recording and deletes its files; without one ends sessions of etwhy that a lost journal has left over. Gives what
@@ -306,6 +327,15 @@ impl Recorder<'_> {
             // What is not there needs no deleting; what cannot be deleted is a file in a folder of ours.
             let _ = self.machine.remove(file);
         }
+    }
+}
+
+/// Where the nth file of a kind goes.
+pub(super) fn target(kind: Kind, ordinal: usize, output: &Path) -> PathBuf {
+    match (kind, ordinal) {
+        (Kind::Kernel, 1) => output.to_path_buf(),
+        (Kind::User, 1) => output.with_extension("user.etl"),
+        (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
     }
 }
 

@@ -160,6 +160,12 @@ pub struct Journal {
     pub folder: PathBuf,
     /// Where the result goes, if that was said.
     pub output: Option<PathBuf>,
+    /// What is there already is replaced.
+    #[serde(default)]
+    pub replace: bool,
+    /// The files are left as they are, not merged.
+    #[serde(default)]
+    pub parts: bool,
     /// Sessions, in the order in which they were started.
     pub sessions: Vec<Entry>,
     /// When the newest files began.

@@ -1,5 +1,6 @@
 //! Before the start, and the start.
 
+use super::end::target;
 use super::explain::explain;
 use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy};
 use super::system::{Begin, Code, Live, Provided, Refused};
@@ -44,6 +45,10 @@ pub struct Options {
     pub folder: PathBuf,
     /// Where the result goes.
     pub output: Option<PathBuf>,
+    /// What is there already is replaced.
+    pub replace: bool,
+    /// The files of the recording are left as they are, not merged.
+    pub parts: bool,
 }
 
 /// The plan of a recording that is written down, for this machine.
@@ -85,6 +90,8 @@ impl Recorder<'_> {
             size,
             folder: options.folder.clone(),
             output: options.output.clone(),
+            replace: options.replace,
+            parts: options.parts,
             sessions: Vec::new(),
             segment_ms: now,
             kept: Vec::new(),
@@ -131,6 +138,9 @@ impl Recorder<'_> {
                  its files, `etwhy record cancel` deletes them",
                 journal.profiles.join(",")
             ));
+        }
+        if let Some(output) = options.output.as_ref().filter(|_| !options.replace) {
+            self.must_be_new(&[Kind::Kernel, Kind::User].map(|kind| target(kind, 1, output)))?;
         }
         if !self.machine.is_administrator() {
             return refuse(explain(Code(5)));

@@ -4,6 +4,7 @@
 
 mod fake;
 mod lines;
+mod merge;
 mod plan;
 mod run;
 mod schedules;

@@ -15,6 +15,8 @@ fn options(profile: &str) -> Options {
         kernel: Choice::Auto,
         folder: PathBuf::from("D:/traces"),
         output: None,
+        replace: false,
+        parts: false,
     }
 }
 
@@ -61,7 +63,7 @@ fn a_recording_begins_as_planned_and_ends_as_files() {
     with(&fake, |r| r.mark("slow now")).unwrap();
     assert_eq!(fake.0.borrow().marks, ["slow now"]);
     with(&fake, |r| r.stop()).unwrap();
-    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap();
     assert_eq!(files, [PathBuf::from("x.etl"), PathBuf::from("x.user.etl")]);
     assert!(fake.0.borrow().sessions.is_empty());
     assert!(with(&fake, |r| r.status()).unwrap().is_none());
@@ -122,7 +124,7 @@ fn a_session_that_is_taken_over_is_noticed_at_the_next_step() {
     assert!(fake.0.borrow().marks.iter().any(|mark| mark.contains("lost:")), "in the trace too");
     assert_eq!(tick(&fake), Tick::Goes(Vec::new()), "said once");
     with(&fake, |r| r.stop()).unwrap();
-    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap();
     assert_eq!(files.len(), 3, "{files:?}");
     let world = fake.0.borrow();
     assert_eq!(world.sessions.len(), 1, "the other one records on");
@@ -156,7 +158,7 @@ fn it_ends_by_itself() {
     assert_eq!(tick(&fake), Tick::Goes(Vec::new()));
     assert_eq!(tick(&fake), Tick::Ended(vec!["the time is over".to_owned()]));
     assert!(fake.0.borrow().sessions.is_empty());
-    assert_eq!(with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap().len(), 2);
+    assert_eq!(with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap().len(), 2);
 
     start(&fake, &options("cpu")).unwrap();
     fake.0.borrow_mut().free = 1 << 20;
@@ -264,7 +266,7 @@ fn rotation_keeps_the_newest_and_what_was_saved() {
     // The newest within the bound, and what was saved beyond it.
     assert_eq!(there.len(), 6 + kept.len(), "{there:?}");
     with(&fake, |r| r.stop()).unwrap();
-    let all = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    let all = with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap();
     assert_eq!(all.len(), there.len());
 }
 
@@ -281,7 +283,7 @@ fn a_flight_recorder_is_written_when_asked_and_at_the_end() {
     }
     assert_eq!(with(&fake, |r| r.keep()).unwrap().len(), 2);
     with(&fake, |r| r.stop()).unwrap();
-    let files = with(&fake, |r| r.collect(Path::new("x.etl"))).unwrap();
+    let files = with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap();
     assert_eq!(files.len(), 4, "{files:?}");
 }
 
@@ -309,4 +311,27 @@ fn what_a_lost_journal_leaves_is_found_and_ended() {
     // One that only looks like ours stays.
     assert_eq!(world.sessions.iter().map(|s| &*s.live.name).collect::<Vec<_>>(), ["etwhy-0-kernel"]);
     assert!(world.violation.is_none());
+}
+
+#[test]
+fn no_file_is_replaced_unless_that_is_wanted() {
+    let fake = Fake::new(11);
+    fake.0.borrow_mut().files.insert("D:/x.user.etl".into(), 7);
+    let to = |replace| Options { output: Some("D:/x.etl".into()), replace, ..options("cpu") };
+    // Before anything is recorded.
+    let refused = start(&fake, &to(false)).unwrap_err().0;
+    assert!(refused.contains("x.user.etl is there already") && refused.contains("--force"), "{refused}");
+    assert!(fake.0.borrow().starts.is_empty());
+    start(&fake, &to(true)).unwrap();
+    with(&fake, |r| r.stop()).unwrap();
+    // At the end, when nothing is lost either: another name can be given.
+    let refused = with(&fake, |r| r.collect(Path::new("D:/x.etl"), false)).unwrap_err().0;
+    assert!(refused.contains("x.user.etl is there already"), "{refused}");
+    assert_eq!(fake.0.borrow().files[Path::new("D:/x.user.etl")], 7);
+    assert_eq!(with(&fake, |r| r.collect(Path::new("D:/y.etl"), false)).unwrap().len(), 2);
+    // A flight recorder's too.
+    start(&fake, &Options { mode: Mode::Ring { mebibytes: 256 }, ..options("network") }).unwrap();
+    let saved = with(&fake, |r| r.keep()).unwrap();
+    assert!(with(&fake, |r| r.take(&saved, Path::new("D:/y.etl"), false)).is_err());
+    assert_eq!(with(&fake, |r| r.take(&saved, Path::new("D:/y.etl"), true)).unwrap().len(), 2);
 }

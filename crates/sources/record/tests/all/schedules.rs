@@ -29,6 +29,8 @@ fn options(fake: &Fake) -> Options {
         kernel,
         folder: PathBuf::from("D:/traces"),
         output: None,
+        replace: false,
+        parts: false,
     }
 }
 
@@ -45,7 +47,7 @@ fn step(fake: &mut Fake, watch: &mut Watch) {
         11 => drop(recorder.keep()),
         12 => drop(recorder.status()),
         13 => drop(recorder.stop()),
-        14 => drop(recorder.stop().and_then(|_| recorder.collect(Path::new("D:/x.etl")))),
+        14 => drop(recorder.stop().and_then(|_| recorder.collect(Path::new("D:/x.etl"), true))),
         _ => drop(recorder.cancel()),
     }
     fake.0.borrow_mut().now_ms += 700;
@@ -90,7 +92,7 @@ fn schedule(seed: u64) -> Result<(), String> {
     let there = recorder.status().map_err(|e| e.to_string())?.is_some();
     if there {
         recorder.stop().map_err(|e| format!("stop: {e}"))?;
-        recorder.collect(Path::new("D:/last.etl")).map_err(|e| format!("collect: {e}"))?;
+        recorder.collect(Path::new("D:/last.etl"), true).map_err(|e| format!("collect: {e}"))?;
     }
     let world = fake.0.borrow();
     if let Some(violation) = &world.violation {

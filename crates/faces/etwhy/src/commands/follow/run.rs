@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
+use etwhy_etl::read::EtlFile;
 use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
 use etwhy_record::run::Trigger;
 use etwhy_rules::Rule;
@@ -54,6 +55,10 @@ pub struct FollowArgs {
     /// `/ID/FIELD=VALUE`), `start:NAME` or `exit:NAME` (a process). Exit code 0 if it did, 1 if the trace ended without it
     #[arg(long, value_name = "TRIGGER", value_parser = etwhy_live::trigger)]
     stop_when: Vec<Trigger>,
+    /// A file of the same session, of which the header is taken (clock, machine) if what is followed begins without one: the first
+    /// segment of the recording
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "open", "port"])]
+    header: Option<PathBuf>,
     #[command(flatten)]
     symbols: SymbolArgs,
     #[command(flatten)]
@@ -99,14 +104,16 @@ impl Speed {
 }
 
 impl FollowArgs {
-    fn options(&self) -> FollowOptions {
-        FollowOptions {
+    fn options(&self) -> anyhow::Result<FollowOptions> {
+        let header = self.header.as_deref().map(EtlFile::read_header).transpose().context("--header")?;
+        Ok(FollowOptions {
             window_ns: Some(self.window.max(STEP_NS)),
             window_bytes: self.most,
             slack_ns: SLACK_NS,
             patience_ns: PATIENCE_NS,
             threads: self.threads.max(1),
-        }
+            header,
+        })
     }
 
     fn symbols(&self, path: &Path) -> anyhow::Result<Symbols> {
@@ -204,7 +211,7 @@ impl FollowArgs {
         let mut watch = args.watch()?;
         let mut stop = args.stop(&mut watch, true)?;
         let mut follower =
-            Follower::of_folder(folder, begins, args.options(), Symbols::new(&[]), args.decoder())?;
+            Follower::of_folder(folder, begins, args.options()?, Symbols::new(&[]), args.decoder())?;
         let (mut pace, mut news) = (Pace::new(), true);
         loop {
             let polled = follower.poll()?;
@@ -251,7 +258,7 @@ impl FollowArgs {
     fn follow(&self, path: &Path, patience: Option<Duration>, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
         let mut watch = self.watch()?;
         let stop = self.stop(&mut watch, false)?;
-        let follower = Follower::new(path, self.options(), self.symbols(path)?, self.decoder())?;
+        let follower = Follower::new(path, self.options()?, self.symbols(path)?, self.decoder())?;
         let mut run = self.begun(stop, follower, watch, show);
         let mut pace = Pace::new();
         let mut last = Instant::now();
@@ -290,7 +297,11 @@ impl FollowArgs {
     fn replay(&self, path: &Path, speed: Speed, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
         let mut watch = self.watch()?;
         let stop = self.stop(&mut watch, true)?;
-        let follower = Follower::replay(path, self.options(), self.symbols(path)?, self.decoder())?;
+        anyhow::ensure!(
+            self.header.is_none(),
+            "a finished recording has its own header: --header is for `etwhy follow`"
+        );
+        let follower = Follower::replay(path, self.options()?, self.symbols(path)?, self.decoder())?;
         let mut run = self.begun(stop, follower, watch, show);
         let first = run.follower.next_ns().unwrap_or(0);
         let (begin, mut pace) = (Instant::now(), Pace::new());

@@ -1,5 +1,6 @@
 //! What is done with a recording that runs.
 
+use super::merge::merge_parts;
 use crate::exit::Exit;
 use crate::report::terminal::{out, text};
 use etwhy_base::{time, units};
@@ -7,7 +8,7 @@ use etwhy_doc::Doc;
 use etwhy_record::run::{Here, Mode, Recorder, Refused, State, Status};
 use serde_json::json;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct StatusArgs {
@@ -25,9 +26,15 @@ pub struct MarkArgs {
 
 #[derive(clap::Args)]
 pub struct OutputArgs {
-    /// Write the kernel's events to FILE; others stand beside it: trace.user.etl
+    /// Write the merged trace to FILE
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Leave the files as Windows has written them: the kernel's events in FILE, others beside it (trace.user.etl)
+    #[arg(long)]
+    no_merge: bool,
+    /// Replace FILE if it is there
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
@@ -113,53 +120,86 @@ pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
     let saved = here.step(|recorder| recorder.keep())?;
     let files = match &args.output {
         None => saved,
-        Some(output) => here.step(|recorder| recorder.take(&saved, output))?,
+        Some(output) => {
+            let parts = here.step(|recorder| recorder.take(&saved, output, args.force))?;
+            if args.no_merge { parts } else { merge_parts(parts) }
+        }
     };
-    print_files(&files, false)
+    print_files(&files)
 }
 
 pub fn stop(args: &OutputArgs) -> anyhow::Result<Exit> {
-    let files = Here::open()?.step(|recorder| finish(recorder, args.output.as_deref()))?;
-    tell_end(&files)
+    let asked = Ending { output: args.output.clone(), replace: args.force, parts: args.no_merge };
+    let end = Here::open()?.step(|recorder| finish(recorder, &asked))?;
+    end.tell()
+}
+
+/// What is asked of the files of a recording that ends, besides what was asked when it began.
+#[derive(Clone, Debug, Default)]
+pub struct Ending {
+    output: Option<PathBuf>,
+    replace: bool,
+    parts: bool,
+}
+
+/// A recording that has ended.
+pub struct Ended {
+    files: Vec<PathBuf>,
+    /// They become one trace.
+    merge: bool,
+    /// They are no parts of one trace.
+    apart: bool,
 }
 
 /// Ends the recording and moves its files to where they belong. All of it is one step, so that the guard and another command do not
 /// both do it.
-pub fn finish(recorder: &mut Recorder<'_>, output: Option<&Path>) -> Result<Vec<PathBuf>, Refused> {
+pub fn finish(recorder: &mut Recorder<'_>, asked: &Ending) -> Result<Ended, Refused> {
     let journal = recorder.stop()?;
-    let named = output.map(Path::to_path_buf).or_else(|| journal.output.clone());
+    let named = asked.output.clone().or_else(|| journal.output.clone());
     let output = named.unwrap_or_else(|| {
         let began = utc(journal.began_ms).replace(" UTC", "").replace(' ', "-").replace(':', "");
         PathBuf::from(format!("etwhy-{}-{began}.etl", journal.profiles.join("-")))
     });
-    recorder.collect(&output)
+    let files = recorder.collect(&output, asked.replace || journal.replace)?;
+    let apart = match journal.mode {
+        // Days of segments: `etwhy segments` finds the one that is worth a look.
+        Mode::Rotate { .. } => true,
+        // What was saved earlier may hold the same events once more.
+        Mode::Ring { .. } => files.len() > 2,
+        Mode::File => false,
+    };
+    Ok(Ended { files, merge: !(apart || asked.parts || journal.parts), apart })
 }
 
-/// Tells which files a recording has left.
-pub fn tell_end(files: &[PathBuf]) -> anyhow::Result<Exit> {
-    if files.is_empty() {
-        eprintln!("etwhy: no file was written: Windows has recorded nothing");
-        return Ok(Exit::InPart);
+impl Ended {
+    /// Merges the files, and tells which there are and what to do with them.
+    pub fn tell(self) -> anyhow::Result<Exit> {
+        if self.files.is_empty() {
+            eprintln!("etwhy: no file was written: Windows has recorded nothing");
+            return Ok(Exit::InPart);
+        }
+        let files = if self.merge { merge_parts(self.files) } else { self.files };
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let names = if names.len() > 8 { "FILES".to_owned() } else { names.join(" ") };
+        let exit = print_files(&files)?;
+        eprintln!("etwhy: what it says: etwhy why {names}");
+        if !self.merge && !self.apart {
+            eprintln!(
+                "etwhy: before they leave this machine: `etwhy record merge {names} -o merged.etl` adds the identities of images, \
+                 without which symbols cannot be found"
+            );
+        }
+        Ok(exit)
     }
-    print_files(files, true)
 }
 
-/// One file a line, and at the end what to do with them.
-pub fn print_files(files: &[PathBuf], is_end: bool) -> anyhow::Result<Exit> {
+/// One file a line.
+pub fn print_files(files: &[PathBuf]) -> anyhow::Result<Exit> {
     let mut out = out();
     for file in files {
         writeln!(out, "{}", file.display())?;
     }
     out.flush()?;
-    if is_end {
-        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-        let names = if names.len() > 8 { "FILES".to_owned() } else { names.join(" ") };
-        eprintln!("etwhy: etwhy reads them at once: etwhy why {names}");
-        eprintln!(
-            "etwhy: before they leave this machine: `wpr -merge {names} merged.etl` (Windows 10 and later) adds the identities of \
-             images, without which symbols cannot be found"
-        );
-    }
     Ok(Exit::Done)
 }
 

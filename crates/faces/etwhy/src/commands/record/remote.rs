@@ -42,8 +42,8 @@ pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyho
             format!("ssh {host} etwhy record stop -o {RESULT}.etl"),
         ]
     };
-    lines.push(format!("scp {host}:{RESULT}.etl {host}:{RESULT}.user.etl ."));
-    lines.push(format!("etwhy why {RESULT}.etl {RESULT}.user.etl"));
+    lines.push(format!("scp {host}:{RESULT}.etl ."));
+    lines.push(format!("etwhy why {RESULT}.etl"));
     doc.verbatim("sh", &lines.join("\n"));
     Ok(doc)
 }

@@ -42,6 +42,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             kernel: Choice::Auto,
             folder: scratch.path().to_path_buf(),
             output: None,
+            replace: false,
+            parts: true,
         })
     })?;
     let worked = work(&mut here, scratch.path());
@@ -50,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let truth = worked.context("the work cannot be done")?;
     let journal = stopped?;
     let trace = scratch.path().join("selftest.etl");
-    let files = here.step(|recorder| recorder.collect(&trace))?;
+    let files = here.step(|recorder| recorder.collect(&trace, false))?;
     said.extend(journal.remarks.into_iter().map(|remark| remark.text));
     said.sort();
     said.dedup();

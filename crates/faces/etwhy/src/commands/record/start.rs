@@ -1,7 +1,8 @@
 //! `etwhy record start`: starts sessions and stays to guard them.
 
+use super::control::{self, Ending};
 use super::reader::{self, Reader};
-use super::{control, remote};
+use super::remote;
 use crate::exit::Exit;
 use crate::open::size;
 use crate::options::time::duration;
@@ -44,9 +45,15 @@ pub struct Args {
     /// Folder of the files while it records, and of a rotating recording at last (default: System32\LogFiles\etwhy)
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Write the kernel's events to FILE at the end; others stand beside it: trace.user.etl
+    /// Write the merged trace to FILE at the end
     #[arg(long, short, value_name = "FILE", conflicts_with = "rotate")]
     output: Option<PathBuf>,
+    /// Leave the files as Windows has written them: the kernel's events in FILE, others beside it (trace.user.etl)
+    #[arg(long)]
+    no_merge: bool,
+    /// Replace FILE if it is there
+    #[arg(long)]
+    force: bool,
     /// Start and come back: the recording runs without a guard until `etwhy record stop`
     #[arg(long, conflicts_with_all = ["rotate", "time", "stop_when"])]
     no_wait: bool,
@@ -76,12 +83,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                     "a recording on another machine has to end by itself: --for 60s, or --stop-when TRIGGER"
                 );
             }
+            if output.exists() && !args.force {
+                bail!("{} is there already: name another file, or --force", output.display());
+            }
             let files = remote::run(host, &remote_arguments(&args), output)?;
-            eprintln!(
-                "etwhy: the files are not merged: images have no identities, without which symbols cannot be found; \
-                 `wpr -merge` on {host} would add them"
-            );
-            return control::print_files(&files, false);
+            return control::print_files(&files);
         }
         let doc = remote::commands(host, &remote_arguments(&args), ends_by_itself)?;
         let mut out = out();
@@ -123,6 +129,9 @@ fn remote_arguments(args: &Args) -> Vec<String> {
         add("--stop-when", Some(trigger.to_string()));
     }
     add("--session", Some(args.session.clone()).filter(|s| s != "auto"));
+    if args.no_merge {
+        all.push("--no-merge".to_owned());
+    }
     all
 }
 
@@ -153,6 +162,8 @@ fn options(args: &Args, here: &Here) -> anyhow::Result<Options> {
         },
         folder: absolute(args.folder.as_deref().unwrap_or_else(|| here.folder()))?,
         output: args.output.as_deref().map(absolute).transpose()?,
+        replace: args.force,
+        parts: args.no_merge,
     })
 }
 
@@ -191,13 +202,13 @@ fn guard(mut here: Here, mut watch: Watch, triggers: &[Trigger]) -> anyhow::Resu
     loop {
         let ended = here.step(|recorder| {
             if interrupt.is_set() {
-                return Ok(Some(Some(control::finish(recorder, None)?)));
+                return Ok(Some(Some(control::finish(recorder, &Ending::default())?)));
             }
             match recorder.tick(&mut watch)? {
                 Tick::Goes(said) => tell(&said),
                 Tick::Ended(said) => {
                     tell(&said);
-                    return Ok(Some(Some(control::finish(recorder, None)?)));
+                    return Ok(Some(Some(control::finish(recorder, &Ending::default())?)));
                 }
                 Tick::Gone => {
                     eprintln!("etwhy: the recording was ended by another command");
@@ -208,7 +219,7 @@ fn guard(mut here: Here, mut watch: Watch, triggers: &[Trigger]) -> anyhow::Resu
         })?;
         match ended {
             Some(None) => return Ok(Exit::Done),
-            Some(Some(files)) => return control::tell_end(&files),
+            Some(Some(end)) => return end.tell(),
             None => {}
         }
         std::thread::sleep(Duration::from_millis(STEP_MS));

@@ -170,7 +170,7 @@ pub fn write_part(
     [from_ns, to_ns]: [i64; 2],
     out: &mut dyn Write,
 ) -> anyhow::Result<PartWritten> {
-    let file = EtlFile::open_growing(path, path)?;
+    let file = EtlFile::open_growing(path, path, None)?;
     let timeline = Timeline::read(std::slice::from_ref(&file), &mut Ledger::new());
     // The clock of a single file counts its keys.
     let [from, to] = [from_ns, to_ns].map(|ns| timeline.ns_to_key(ns));
