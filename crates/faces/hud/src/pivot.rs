@@ -70,7 +70,8 @@ impl Asked {
         let Some(table) = db.get(name).filter(|_| !names.is_empty()) else { return Ok(db) };
         let names: Vec<String> = names.into_iter().collect();
         let made = self.trace.cached(&format!("{name} with {names:?}"), || {
-            let made = with_fields(table, &names, &|| !give_up(), &Memory::default()).map_err(Fault::wrong)?;
+            let made =
+                with_fields(table, &names, &|| !give_up(), &Memory::default()).map_err(Fault::wrong)?;
             if give_up() {
                 return Err(Fault::Cancelled);
             }

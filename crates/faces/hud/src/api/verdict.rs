@@ -1,9 +1,9 @@
 //! The verdict of a part: of a range of time, and what of it names a process.
 
 use crate::call::{Call, Endpoint, Fault, Work};
+use crate::fault::Cancel;
 use crate::identity::{self, Process};
 use crate::part::{Kind, Part};
-use crate::fault::Cancel;
 use crate::reply::Reply;
 use crate::trace::Trace;
 use etwhy_report::Report;

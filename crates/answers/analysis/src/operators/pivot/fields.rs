@@ -129,16 +129,12 @@ mod tests {
         let text = r#"{"a":1,"b":"x y","c":true,"d":null,"e":{"f":2},"a":9,"g h":[1,2]}"#;
         let read = |name: &str| value_of(text, name).map(plain);
         let found = ["a", "b", "c", "d", "e", "f", "g h", "z"].map(read);
-        let want =
-            [Some("1"), Some("x y"), Some("1"), None, Some(r#"{"f":2}"#), None, Some("[1,2]"), None];
+        let want = [Some("1"), Some("x y"), Some("1"), None, Some(r#"{"f":2}"#), None, Some("[1,2]"), None];
         assert_eq!(found, want.map(|text| text.map(str::to_owned)));
         assert_eq!(value_of("no json", "a"), None);
-        assert_eq!(["fields.a.b", "fields.", "fields", "field.a", "fields.\""].map(field_of), [
-            Some("a.b"),
-            None,
-            None,
-            None,
-            None
-        ]);
+        assert_eq!(
+            ["fields.a.b", "fields.", "fields", "field.a", "fields.\""].map(field_of),
+            [Some("a.b"), None, None, None, None]
+        );
     }
 }
