@@ -40,7 +40,7 @@ mod wait_class;
 
 pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;
-pub use engine::{Base, Options, Output, Part, Progress, Wanted, analyse, analyse_part};
+pub use engine::{Base, LateEvents, Options, Output, Part, Progress, Wanted, analyse, analyse_part};
 pub use event::{Context, Event, Select, What};
 pub use inputs::Inputs;
 pub use model::Model;
