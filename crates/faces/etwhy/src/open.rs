@@ -1,11 +1,13 @@
 //! What all commands that read traces share: their arguments, opening, the pass. An extract opens like a trace.
 
 pub mod beside;
+mod events;
 mod folder;
 mod given;
 pub mod logs;
 mod recordings;
 
+pub use events::Events;
 pub use folder::folder_limits;
 pub use recordings::{Recording, Recordings, SeveralRecordings};
 
@@ -25,6 +27,7 @@ use etwhy_input::{InputFile, InputOptions};
 use etwhy_scratch::Scratch;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
+use etwhy_trace::catalog::event::RowsLater;
 use etwhy_trace::catalog::kernel_class;
 use etwhy_trace::logger_text::{self, ListedLogger};
 use etwhy_trace::{Part, Symbols};
@@ -169,6 +172,8 @@ struct Traces {
     threads: usize,
     /// What is asked of them.
     part: Part,
+    /// Rows of table `event` are to be made when they are wanted.
+    late_events: bool,
 }
 
 /// Tables that are smaller than this are not worth a temporary file.
@@ -291,7 +296,9 @@ impl TraceArgs {
         let threads = self.threads();
         let loggers = self.listed_loggers()?;
         let part = Part::default();
-        let traces = Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads, part };
+        let late_events = false;
+        let traces =
+            Traces { files, ledger, symbols, inputs, demo, decoder, loggers, threads, part, late_events };
         let source = Source::Traces(Box::new(traces));
         Ok(Opened { source, memory, quiet: self.quiet })
     }
@@ -391,6 +398,10 @@ pub struct Analysed {
     pub newer_than_known: Vec<String>,
     /// Anomalies that are those of some tables; see [`etwhy_trace::Output::ledgers`].
     pub ledgers: Vec<(Vec<&'static str>, Ledger)>,
+    /// Threads that may be used.
+    pub threads: usize,
+    /// The rows of table `event`, where they are made when they are wanted ([`Opened::with_late_events`]).
+    pub events: Option<Events>,
     /// Keeps the files alive.
     _inputs: Vec<InputFile>,
     _demo: Option<Scratch>,
@@ -454,6 +465,14 @@ impl Opened {
             }
         };
         Ok(if holds_others { Vec::new() } else { tables.iter().map(|name| (*name).to_owned()).collect() })
+    }
+
+    /// Table `event` will not be held: [`Analysed::events`] makes its rows when they are wanted. An extract gives the table itself.
+    pub fn with_late_events(mut self) -> Opened {
+        if let Source::Traces(traces) = &mut self.source {
+            traces.late_events = true;
+        }
+        self
     }
 
     /// Runs the analyses for `tables` (`None`: all that are not on demand).
@@ -539,7 +558,17 @@ impl Analysed {
     fn of(db: Database, memory: Memory, newer_than_known: Vec<String>) -> Analysed {
         let exit = if newer_than_known.is_empty() { exit::of_ledger(&db) } else { Exit::TooNew };
         let (ledgers, _inputs) = (Vec::new(), Vec::new());
-        Analysed { db, exit, memory, newer_than_known, ledgers, _inputs, _demo: None }
+        Analysed {
+            db,
+            exit,
+            memory,
+            newer_than_known,
+            ledgers,
+            threads: 1,
+            events: None,
+            _inputs,
+            _demo: None,
+        }
     }
 }
 
@@ -552,13 +581,17 @@ impl Traces {
         quiet: bool,
     ) -> anyhow::Result<Analysed> {
         let mut bar = Bar::new("reading", quiet);
+        let mut inputs = etwhy_trace::Inputs::default().with(stretches).with(self.loggers);
+        if self.late_events {
+            inputs = inputs.with(vec![RowsLater]);
+        }
         let options = etwhy_trace::Options {
             tables: tables.as_ref().map(closure),
             threads: self.threads,
             memory: memory.clone(),
             symbols: self.symbols,
             decoder: self.decoder,
-            inputs: etwhy_trace::Inputs::default().with(stretches).with(self.loggers),
+            inputs,
         };
         let mut output = etwhy_trace::analyse_part(&self.files, options, self.part, &mut bar, self.ledger)?;
         drop(bar);
@@ -566,7 +599,9 @@ impl Traces {
         stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory))?;
         let newer = self.files.iter().filter_map(EtlFile::newer_than_known).map(|e| e.to_string());
         let analysed = Analysed::of(output.db, memory, newer.collect());
-        Ok(Analysed { ledgers: output.ledgers, _inputs: self.inputs, _demo: self.demo, ..analysed })
+        let events = output.events.map(|late| Events::new(late, self.files, self.threads));
+        let (threads, ledgers) = (self.threads, output.ledgers);
+        Ok(Analysed { ledgers, threads, events, _inputs: self.inputs, _demo: self.demo, ..analysed })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use etwhy_scratch::Scratch;
-use etwhy_table::Selection;
+use etwhy_table::{Selection, TableSpec};
 
 use crate::device::{create, is_device};
 use crate::{ExportError, Result};
@@ -22,6 +22,39 @@ pub struct Format {
     pub binary: bool,
     /// Writes a selection.
     pub write: fn(&Selection<'_>, &Options, &mut (dyn Write + Send)) -> Result<()>,
+    /// Begins to write a table whose rows come in parts, as `write` does at once; `None` if all must be there first.
+    pub parts: Option<Start>,
+}
+
+/// Begins to write rows with the columns of a declaration ([`Selection::spec`]).
+pub type Start =
+    for<'o> fn(&TableSpec, &Options, &'o mut (dyn Write + Send)) -> Result<Box<dyn PartWriter + 'o>>;
+
+/// Writes rows that come in parts.
+pub trait PartWriter {
+    /// The next rows: a selection with the columns of the declaration.
+    ///
+    /// # Errors
+    /// Those of the format, and of what is written to.
+    fn part(&mut self, rows: &Selection<'_>) -> Result<()>;
+
+    /// There are no more.
+    ///
+    /// # Errors
+    /// As [`PartWriter::part`].
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Writes a selection as the one part that there is.
+pub(crate) fn write_at_once(
+    start: Start,
+    selection: &Selection<'_>,
+    options: &Options,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
+    let mut writer = start(&selection.spec(), options, out)?;
+    writer.part(selection)?;
+    writer.finish()
 }
 
 /// How to write. The default suits a file.
@@ -39,6 +72,8 @@ pub struct Options {
     pub hex: bool,
     /// How many rows there were before a limit was applied, to say so below a terminal's table.
     pub total_rows: Option<usize>,
+    /// Threads that may encode (Parquet); what is written does not depend on it.
+    pub threads: usize,
     /// Facts about the whole, by key, that a format with metadata keeps (Parquet).
     pub facts: Vec<(String, String)>,
 }
@@ -81,12 +116,23 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
 /// # Errors
 /// If the folder or the file cannot be written, and those of `write`.
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    replace_file_with(path, write)
+}
+
+/// As [`replace_file`], for a `write` that may fail for reasons of its own.
+///
+/// # Errors
+/// As [`replace_file`].
+pub fn replace_file_with<E: From<ExportError>>(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let failed = |source| ExportError::File { file: path.to_path_buf(), source };
     if is_device(path) {
         let device = create(path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, device);
         write(&mut out)?;
-        return out.flush().map_err(failed);
+        return Ok(out.flush().map_err(failed)?);
     }
     let scratch = Scratch::beside(path).map_err(failed)?;
     let whole = scratch.path().join("whole");
@@ -94,7 +140,7 @@ pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> 
     write(&mut out)?;
     out.flush().map_err(failed)?;
     drop(out);
-    std::fs::rename(&whole, path).map_err(failed)
+    Ok(std::fs::rename(&whole, path).map_err(failed)?)
 }
 
 #[cfg(test)]

@@ -39,4 +39,4 @@ pub use device::{create, is_device, is_stdout, write_whole};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use etwhy_doc::markdown::escape as markdown;
 pub use etwhy_doc::{escape_json, escape_markup, is_unsafe, layout as text, sanitize};
-pub use format::{Format, Options, formats, replace_file, write_file};
+pub use format::{Format, Options, PartWriter, Start, formats, replace_file, replace_file_with, write_file};

@@ -4,12 +4,13 @@
 //! both forms. In JSON every other integer is a JSON integer, also above 2^53: readers that keep 64-bit
 //! integers (DuckDB, Python, Rust) get the exact value, which strings would hide from them.
 
+use crate::json_keys::{JsonKeys, Repeated, numbered_key};
 use crate::read::Decoded;
 use crate::schema::{EventSchema, Field, ValueMap};
+use crate::text::Text;
 use crate::value::Value;
 use etwhy_base::Bytes;
 use etwhy_base::time::Civil;
-use foldhash::HashMap;
 use std::fmt::Write;
 
 /// Longest text that is made of one event, about. A payload has 64 KiB at most, but its fields and the values
@@ -64,13 +65,20 @@ fn text_value(out: &mut String, value: &Value<'_>, field: Option<&Field>, limit:
 /// Appends the fields of a payload as one JSON object. Leftover bytes stand in `_rest` as hex, and
 /// `_truncated` is true when the payload ended early, `_cut` when there would be more than a megabyte of text.
 pub fn to_json(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>) {
-    to_json_within(out, schema, decoded, MAX_TEXT);
+    to_json_within(out, schema, None, decoded, MAX_TEXT);
 }
 
-/// As [`to_json`], cut at another number of bytes; the last value may reach beyond it.
-pub fn to_json_within(out: &mut String, schema: &EventSchema, decoded: &Decoded<'_>, limit: usize) {
+/// As [`to_json`], cut at another number of bytes; the last value may reach beyond it. `keys` are those of the schema, if
+/// they were prepared.
+pub fn to_json_within(
+    out: &mut String,
+    schema: &EventSchema,
+    keys: Option<&JsonKeys>,
+    decoded: &Decoded<'_>,
+    limit: usize,
+) {
     let limit = out.len().saturating_add(limit);
-    members(out, &decoded.values, &schema.fields, limit, |out, first| {
+    let more = |out: &mut String, first: bool| {
         let mut first = first;
         if out.len() > limit {
             separate(out, &mut first);
@@ -86,7 +94,22 @@ pub fn to_json_within(out: &mut String, schema: &EventSchema, decoded: &Decoded<
             hex_bytes(out, decoded.rest);
             out.push('"');
         }
-    });
+    };
+    let Some(keys) = keys else {
+        return members(out, &decoded.values, &schema.fields, limit, more);
+    };
+    out.push('{');
+    let mut first = true;
+    for ((value, field), key) in decoded.values.iter().zip(&schema.fields).zip(keys.all()) {
+        if out.len() > limit {
+            break;
+        }
+        separate(out, &mut first);
+        out.push_str(key);
+        value_as_json(out, value, Some(field), limit);
+    }
+    more(out, first);
+    out.push('}');
 }
 
 fn separate(out: &mut String, first: &mut bool) {
@@ -107,26 +130,18 @@ fn members(
 ) {
     out.push('{');
     let mut first = true;
-    let mut names: HashMap<&str, usize> = HashMap::default();
+    let mut names = Repeated::default();
     for (i, (value, field)) in values.iter().zip(fields).enumerate() {
         if out.len() > limit {
             break;
         }
         separate(out, &mut first);
-        // JSON objects with the same key twice lose one of the values in most readers.
-        let earlier = if fields.len() <= FEW {
-            fields.iter().take(i).filter(|f| f.name == field.name).count()
+        if fields.len() <= FEW {
+            let earlier = fields.iter().take(i).filter(|f| f.name == field.name).count();
+            numbered_key(out, &field.name, earlier + 1);
         } else {
-            let known = names.entry(&field.name).or_default();
-            *known += 1;
-            *known - 1
-        };
-        if earlier == 0 {
-            json_string(out, &field.name);
-        } else {
-            json_string(out, &format!("{}_{}", field.name, earlier + 1));
+            names.key(out, &field.name);
         }
-        out.push(':');
         value_as_json(out, value, Some(field), limit);
     }
     more(out, first);
@@ -142,10 +157,12 @@ pub fn json_value(out: &mut String, value: &Value<'_>, field: Option<&Field>) {
 fn value_as_json(out: &mut String, value: &Value<'_>, field: Option<&Field>, limit: usize) {
     let map = field.and_then(|f| f.map.as_deref());
     if let (Some(map), Some(number)) = (map, value.as_u64()) {
+        if let Some((_, name)) = map.entries.iter().find(|(value, _)| *value == number as u32) {
+            return json_string(out, name.trim_end());
+        }
         let mut name = String::new();
-        if map_name(&mut name, map, number) {
-            json_string(out, &name);
-            return;
+        if map.bitmap && map_name(&mut name, map, number) {
+            return json_string(out, &name);
         }
     }
     match value {
@@ -161,7 +178,7 @@ fn value_as_json(out: &mut String, value: &Value<'_>, field: Option<&Field>, lim
         | Value::Port(_) => plain(out, value),
         Value::F32(v) if v.is_finite() => plain(out, value),
         Value::F64(v) if v.is_finite() => plain(out, value),
-        Value::Str(text) => json_string(out, &text.to_str()),
+        Value::Str(text) => json_text(out, *text),
         Value::Array(items) => {
             let field = field_of_items(field, items.len());
             json_list(out, items.iter(), limit, |out, item| value_as_json(out, item, field, limit));
@@ -251,6 +268,22 @@ pub fn json_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Appends a text of a payload as a JSON string.
+fn json_text(out: &mut String, text: Text<'_>) {
+    let (bytes, wide) = text.raw();
+    // Nearly all text of Windows is ASCII without anything to escape.
+    let units = bytes.as_chunks::<2>().0;
+    let is_plain =
+        |unit: &[u8; 2]| unit[1] == 0 && matches!(unit[0], 0x20..=0x7e) && !matches!(unit[0], b'"' | b'\\');
+    if wide && units.iter().fold(true, |plain, unit| plain & is_plain(unit)) {
+        out.push('"');
+        out.extend(units.iter().map(|unit| char::from(unit[0])));
+        out.push('"');
+    } else {
+        json_string(out, &text.to_str());
+    }
+}
+
 /// Appends the name of a value, or the names of its bits; false (and nothing appended) if unknown.
 fn map_name(out: &mut String, map: &ValueMap, number: u64) -> bool {
     let number = number as u32;
@@ -286,7 +319,7 @@ fn plain(out: &mut String, value: &Value<'_>) {
     let mut digits = itoa::Buffer::new();
     // Writing into a String cannot fail.
     let _ = match value {
-        Value::Bool(v) => write!(out, "{v}"),
+        Value::Bool(v) => out.write_str(if *v { "true" } else { "false" }),
         Value::U8(v) => out.write_str(digits.format(*v)),
         Value::I8(v) => out.write_str(digits.format(*v)),
         Value::I16(v) => out.write_str(digits.format(*v)),
@@ -297,8 +330,14 @@ fn plain(out: &mut String, value: &Value<'_>) {
         Value::U64(v) => out.write_str(digits.format(*v)),
         Value::F32(v) => write!(out, "{v}"),
         Value::F64(v) => write!(out, "{v}"),
-        Value::Hex(v) | Value::Pointer(v) => write!(out, "{v:#x}"),
-        Value::Status(v) => write!(out, "0x{v:08x}"),
+        Value::Hex(v) | Value::Pointer(v) => {
+            hex(out, *v, 1);
+            Ok(())
+        }
+        Value::Status(v) => {
+            hex(out, u64::from(*v), 8);
+            Ok(())
+        }
         Value::Guid(guid) => write!(out, "{guid}"),
         Value::FileTime(ticks) => {
             file_time(out, *ticks);
@@ -325,10 +364,20 @@ fn plain(out: &mut String, value: &Value<'_>) {
     };
 }
 
+const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+
+/// Appends a number as `0x` and its hex digits, at least so many.
+fn hex(out: &mut String, number: u64, least: usize) {
+    let mut text = *b"0x0000000000000000";
+    let digits = (16 - number.leading_zeros() as usize / 4).max(least).min(16);
+    for (at, digit) in text.iter_mut().skip(2).take(digits).enumerate() {
+        *digit = DIGITS[(number >> (4 * (digits - 1 - at)) & 15) as usize] as u8;
+    }
+    out.push_str(text.get(..2 + digits).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or(""));
+}
+
 /// Appends bytes as lower-case hex digits.
 pub fn hex_bytes(out: &mut String, bytes: &[u8]) {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.reserve(bytes.len() * 2);
     for byte in bytes {
         out.push(DIGITS[usize::from(byte >> 4)]);

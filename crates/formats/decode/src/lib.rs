@@ -20,6 +20,7 @@ mod event_key;
 mod event_types;
 mod files;
 pub mod format;
+pub mod json_keys;
 pub mod kernel;
 pub mod manifest;
 pub mod message;

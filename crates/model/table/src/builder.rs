@@ -93,6 +93,21 @@ impl<R: Row> TableBuilder<R> {
         }
     }
 
+    /// The rows so far as a table of their own. What follows begins a new one.
+    ///
+    /// # Errors
+    /// Those of [`TableBuilder::finish`].
+    pub fn take(&mut self, texts: &Texts) -> Result<Table> {
+        self.close_chunk();
+        let next = Chunks::new(Arc::clone(&self.chunks.spec), &self.chunks.memory);
+        std::mem::replace(&mut self.chunks, next).finish(texts)
+    }
+
+    /// Bytes of long text of the rows that are not in a chunk yet.
+    pub fn text_bytes(&self) -> usize {
+        R::text_bytes(&self.columns)
+    }
+
     /// Rows so far.
     pub fn rows(&self) -> u64 {
         self.chunks.rows + self.open_rows as u64

@@ -18,6 +18,10 @@ use crate::{Sym, Texts};
 /// per chunk does not count, small enough that a chunk under construction does not either.
 pub const CHUNK_ROWS: usize = 1 << 16;
 
+/// Rows of a part of a table that is made in parts and not held as a whole: a few megabytes, so that what makes a part
+/// and what writes it find it in a cache.
+pub const PART_ROWS: usize = 1 << 14;
+
 /// A chunk also ends when its long texts reach this many bytes, which keeps `i32` offsets valid.
 pub(crate) const CHUNK_TEXT_BYTES: usize = 64 << 20;
 
@@ -255,9 +259,10 @@ impl<T: Plain> PlainBuilder<T> {
     }
 }
 
-/// A full chunk is followed by one of the same size; the last one gives back what it does not need.
+/// A full chunk, or part of a table that is read in parts, is followed by one of the same size; the last one gives back
+/// what it does not need.
 fn take<T>(values: &mut Vec<T>) -> Vec<T> {
-    let full = values.len() >= CHUNK_ROWS;
+    let full = values.len() >= CHUNK_ROWS || values.len() == PART_ROWS;
     let next = if full { Vec::with_capacity(values.len()) } else { Vec::new() };
     let mut taken = std::mem::replace(values, next);
     if !full {
@@ -339,10 +344,13 @@ impl LongTextBuilder {
 impl ColumnBuilder for LongTextBuilder {
     fn finish_chunk(&mut self) -> ColumnChunk {
         // A full chunk is followed by one of about the same size.
-        let next = if self.offsets.len() > CHUNK_ROWS { self.bytes.len() + self.bytes.len() / 16 } else { 0 };
+        let full = self.offsets.len() > CHUNK_ROWS || self.offsets.len() == PART_ROWS + 1;
+        let next = if full { self.bytes.len() + self.bytes.len() / 16 } else { 0 };
         let mut bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(next));
         bytes.shrink_to_fit();
-        let offsets = std::mem::replace(&mut self.offsets, vec![0]);
+        let mut first = Vec::with_capacity(if full { self.offsets.len() } else { 1 });
+        first.push(0);
+        let offsets = std::mem::replace(&mut self.offsets, first);
         ColumnChunk {
             rows: offsets.len().saturating_sub(1),
             nulls: self.nulls.finish(),

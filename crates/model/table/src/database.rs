@@ -25,6 +25,11 @@ impl Database {
         self.tables.insert(table.name().to_owned(), table)
     }
 
+    /// Takes the table called `name` out.
+    pub fn remove(&mut self, name: &str) -> Option<Table> {
+        self.tables.remove(name)
+    }
+
     /// The table called `name`.
     pub fn get(&self, name: &str) -> Option<&Table> {
         let declared = self.limit.as_ref().is_none_or(|limit| limit.contains(&name));

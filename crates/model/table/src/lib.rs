@@ -48,7 +48,7 @@ pub use ad_hoc::AdHocBuilder;
 pub use arrow::{arrow_field, arrow_schema};
 pub use builder::{Row, TableBuilder};
 pub use cell::{Cell, Names, Numbers};
-pub use column::{CHUNK_ROWS, ColumnBuilder, ColumnChunk};
+pub use column::{CHUNK_ROWS, ColumnBuilder, ColumnChunk, PART_ROWS};
 pub use database::Database;
 #[doc(hidden)]
 pub use define::private as __private;

@@ -147,6 +147,17 @@ impl<'t> Selection<'t> {
         Ok(self)
     }
 
+    /// The row numbers if they are not all of the table's.
+    pub fn into_rows(self) -> Option<Vec<u32>> {
+        self.rows
+    }
+
+    /// Keeps these rows, by their number.
+    pub fn with_rows(mut self, rows: Option<Vec<u32>>) -> Selection<'t> {
+        self.rows = rows;
+        self
+    }
+
     /// The table.
     pub fn table(&self) -> &'t Table {
         self.table
@@ -286,6 +297,20 @@ impl<'a> Reader<'a> {
     pub fn value(&self, row: u32, shown: usize) -> Value<'a> {
         let cell = self.stored(row, shown);
         self.columns.get(shown).map_or(Value::Null, |column| column.show(cell))
+    }
+
+    /// Where a row is, for [`Reader::value_at`].
+    #[inline]
+    pub fn place(&self, row: u32) -> Option<(usize, usize)> {
+        self.table.locate(row)
+    }
+
+    /// As [`Reader::value`], for who asks for many cells of a row.
+    #[inline]
+    pub fn value_at(&self, (batch, row): (usize, usize), shown: usize) -> Value<'a> {
+        let view = self.views.get(shown).and_then(|views| views.get(batch));
+        let (Some(view), Some(column)) = (view, self.columns.get(shown)) else { return Value::Null };
+        column.show(view.value(row))
     }
 
     /// The cell as it is stored.

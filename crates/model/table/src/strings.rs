@@ -183,6 +183,12 @@ impl Texts {
         self.0.index.find(hash, |&at| self.get(Sym(at)) == text).map(|&at| Sym(at))
     }
 
+    /// The number that `text` was given when it was interned; that of `(text pool full)` if there was no room, and of the
+    /// empty text if it was never.
+    pub fn interned(&self, text: &str) -> Sym {
+        self.find(text).or_else(|| self.find(POOL_FULL)).unwrap_or(Sym::EMPTY)
+    }
+
     /// True if both are the same pool, so that numbers mean the same.
     pub fn is_same(&self, other: &Texts) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -36,6 +36,18 @@ impl Table {
         Table { spec, schema, batches, starts, rows, texts }
     }
 
+    /// Adds the rows of another part of the same table, which has the same columns and texts. Rows beyond `u32::MAX` are
+    /// left out.
+    pub fn append(&mut self, part: Table) {
+        for batch in part.batches {
+            let rows = u32::try_from(batch.num_rows()).unwrap_or(u32::MAX);
+            let Some(after) = self.rows.checked_add(rows) else { return };
+            self.starts.push(self.rows);
+            self.batches.push(batch);
+            self.rows = after;
+        }
+    }
+
     /// The declaration.
     pub fn spec(&self) -> &TableSpec {
         &self.spec

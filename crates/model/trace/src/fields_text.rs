@@ -5,6 +5,7 @@
 
 use crate::event::Event;
 use etwhy_decode::format::{hex_bytes, to_json_within};
+use etwhy_decode::json_keys::JsonKeys;
 use etwhy_decode::read::{Decoded, Reader};
 use etwhy_decode::schema::EventSchema;
 
@@ -16,9 +17,15 @@ const FREE: usize = 8 << 20;
 const PER_EVENT: usize = 2048;
 const PER_BYTE: usize = 8;
 
+/// Types of events whose names of fields are prepared, and bytes of these names for each: schemas come from the trace.
+const MOST_PREPARED: usize = 1 << 14;
+const MOST_KEYS: usize = 1 << 12;
+
 /// Makes texts of payloads.
 pub(crate) struct FieldsText {
     reader: Reader,
+    /// By event type. A type that has a schema keeps it.
+    keys: Vec<Option<Option<JsonKeys>>>,
     room: usize,
     /// Where texts are made: those that are kept have no room to spare.
     text: String,
@@ -26,7 +33,7 @@ pub(crate) struct FieldsText {
 
 impl Default for FieldsText {
     fn default() -> FieldsText {
-        FieldsText { reader: Reader::default(), room: FREE, text: String::new() }
+        FieldsText { reader: Reader::default(), keys: Vec::new(), room: FREE, text: String::new() }
     }
 }
 
@@ -47,7 +54,8 @@ impl FieldsText {
         match event.schema {
             Some(schema) => {
                 let decoded = self.reader.read(schema, payload, event.pointer_size);
-                to_json_within(fields, schema, &decoded, limit);
+                let keys = keys_of(&mut self.keys, event.type_index as usize, schema);
+                to_json_within(fields, schema, keys, &decoded, limit);
                 made = more(schema, &decoded, limit);
                 self.reader.reuse(decoded);
             }
@@ -61,4 +69,15 @@ impl FieldsText {
         self.room = self.room.saturating_sub(used);
         (self.text.as_str().into(), made.map(|(made, _)| made))
     }
+}
+
+fn keys_of<'k>(
+    keys: &'k mut Vec<Option<Option<JsonKeys>>>,
+    of: usize,
+    schema: &EventSchema,
+) -> Option<&'k JsonKeys> {
+    if of < MOST_PREPARED && keys.len() <= of {
+        keys.resize(of + 1, None);
+    }
+    keys.get_mut(of)?.get_or_insert_with(|| JsonKeys::prepare(schema, MOST_KEYS)).as_ref()
 }

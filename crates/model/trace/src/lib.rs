@@ -41,7 +41,7 @@ mod work_owner;
 
 pub use analysis::{Analysis, AnalysisSpec};
 pub use attribution::Actor;
-pub use engine::{Base, Options, Output, Part, Progress, Wanted, analyse, analyse_part};
+pub use engine::{Base, LateEvents, Options, Output, Part, Progress, Wanted, analyse, analyse_part};
 pub use event::{Context, Event, Select, What};
 pub use inputs::Inputs;
 pub use model::Model;

@@ -1,5 +1,7 @@
 //! `etwhy dump`: rows of a table, filtered, sorted, cut.
 
+mod parts;
+
 use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
@@ -14,7 +16,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_table::{
     AdHocBuilder, ColumnRef, ColumnSpec, ColumnType, Database, Derived, Make, Memory, Pattern, Predicate,
-    Role, Rows, Selection, SortKey, Sym, Table, TableSpec, Unit, Value,
+    Role, Rows, Selection, SortKey, Sym, Table, TableSpec, Texts, Unit, Value,
 };
 use etwhy_trace::catalog::{
     file::FileRow,
@@ -26,6 +28,7 @@ use etwhy_trace::catalog::{
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::rc::Rc;
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -50,7 +53,7 @@ pub static COMMAND: Command = Command {
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 struct Args {
     /// Table to print
     #[arg(value_name = "TABLE", required_unless_present = "list")]
@@ -138,8 +141,20 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if args.time.needs_span() {
         tables.insert("trace".to_owned());
     }
-    let analysed = args.trace.open()?.analyse(Some(tables))?;
-    write(&args, &analysed, spec, &written, &mut out)?;
+    let opened = args.trace.open()?;
+    let opened = if parts::suffice(&args, spec, &written) { opened.with_late_events() } else { opened };
+    let mut analysed = opened.analyse(Some(tables))?;
+    let rows = match analysed.events.take() {
+        Some(events) => {
+            parts::write(&args, &mut analysed, &events, written, &mut out)?;
+            events.rows()
+        }
+        None => {
+            let written = Written { threads: analysed.threads, ..written };
+            write(&args, &analysed, spec, &written, None, &mut out)?;
+            analysed.db.get(&spec.name).map_or(0, Table::rows)
+        }
+    };
     out.flush()?;
     for line in ledger_hints(&analysed) {
         eprintln!("etwhy: {line}");
@@ -147,7 +162,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     // Conditions that no row meets are no reason to record again, and what could not be read may have been recorded.
     let db = &analysed.db;
     if analysed.exit == Exit::Done
-        && db.get(&spec.name).is_some_and(|table| table.rows() == 0)
+        && rows == 0
         && let Some(line) = why_empty(db, &spec.name)
     {
         eprintln!("etwhy: {line}");
@@ -166,11 +181,13 @@ pub(super) fn ledger_hints(analysed: &Analysed) -> Vec<String> {
         .collect()
 }
 
+/// `all_matching`: how many rows match, if the table has only the first of them.
 fn write(
     args: &Args,
     analysed: &Analysed,
     spec: &'static TableSpec,
     written: &Written<'_>,
+    all_matching: Option<usize>,
     out: &mut (impl Write + Send),
 ) -> anyhow::Result<()> {
     let db = &analysed.db;
@@ -192,7 +209,7 @@ fn write(
     if let Some(list) = &args.columns {
         selection = selection.columns(list)?;
     }
-    write_selection(&selection, written, matching, out)
+    write_selection(&selection, written, all_matching.unwrap_or(matching), out)
 }
 
 /// The rows that are wanted, in their order, and how many match without `--top`.
@@ -291,23 +308,27 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
     let own_pool = db.table::<ProcessRow>().is_ok_and(|p| !p.texts().is_same(table.texts()));
     let repooled = if own_pool { Some(with_texts_of_names(db, table, memory)?) } else { None };
     let table = repooled.as_ref().unwrap_or(table);
-    let spec = table.spec();
-    let texts = table.texts();
-    let labels: Vec<Option<Sym>> = etwhy_analysis::operators::process_names(db)
+    Ok(table.with_derived(&names(db, table.spec(), table.texts(), own_pool, zero), memory)?)
+}
+
+/// The columns that [`with_names`] adds to a table with these columns and texts. `own_pool`: the texts are not those of the
+/// other tables.
+fn names(db: &Database, spec: &TableSpec, texts: &Texts, own_pool: bool, zero: i64) -> Vec<Derived<'static>> {
+    let labels: Rc<[Option<Sym>]> = etwhy_analysis::operators::process_names(db)
         .iter()
         .map(|(name, pid)| texts.find(&format!("{name} ({pid})")))
         .collect();
     let sym = |text: Option<&str>, own: Option<Sym>| if own_pool { texts.find(text?) } else { own };
     let has = |role: Role| spec.columns.iter().any(|c| c.role == role && name_for(c).is_some());
     let threads = if has(Role::Thread) { db.read_or_empty::<ThreadRow>() } else { Rows::default() };
-    let tids: Vec<_> = threads.iter().map(|row| i32::try_from(row.tid()).ok()).collect();
+    let tids: Rc<[_]> = threads.iter().map(|row| i32::try_from(row.tid()).ok()).collect();
     let files = if has(Role::Id) { db.read_or_empty::<FileRow>() } else { Rows::default() };
-    let paths: Vec<_> = files.iter().map(|row| sym(row.path(), row.views.path.sym(row.at))).collect();
+    let paths: Rc<[_]> = files.iter().map(|row| sym(row.path(), row.views.path.sym(row.at))).collect();
     let frames = if has(Role::Frame) { db.read_or_empty::<FrameRow>() } else { Rows::default() };
-    let frames: Vec<_> =
+    let frames: Rc<[_]> =
         frames.iter().map(|row| sym(Some(row.label()), row.views.label.sym(row.at))).collect();
     let stacks = if has(Role::Stack) { db.read_or_empty::<StackRow>() } else { Rows::default() };
-    let leaves: Vec<_> = stacks.iter().map(|row| sym(row.leaf(), row.views.leaf.sym(row.at))).collect();
+    let leaves: Rc<[_]> = stacks.iter().map(|row| sym(row.leaf(), row.views.leaf.sym(row.at))).collect();
     let mut derived = Vec::new();
     for (from, column) in spec.columns.iter().enumerate() {
         if column.role == Role::Time && zero != 0 {
@@ -327,45 +348,26 @@ fn with_names(db: &Database, table: &Table, zero: i64, memory: &Memory) -> anyho
         if said || spec.name == own || (spec.name == "stack_frame" && column.role == Role::Stack) {
             continue;
         }
-        let of = |list: &'_ [Option<Sym>], n: i64| usize::try_from(n).ok().and_then(|n| *list.get(n)?);
-        let (labels, tids, paths, leaves, frames) = (&labels, &tids, &paths, &leaves, &frames);
+        let of = |list: &Rc<[Option<Sym>]>| {
+            let list = Rc::clone(list);
+            Make::Text(Box::new(move |n: i64| usize::try_from(n).ok().and_then(|n| *list.get(n)?)))
+        };
         let (ty, role, doc, make) = match column.role {
-            Role::Process => (
-                ColumnType::Text,
-                Role::Name,
-                "Name and id of the process.",
-                Make::Text(Box::new(move |n| of(labels, n))),
-            ),
-            Role::Thread => (
-                ColumnType::I32,
-                Role::Tid,
-                "Thread id.",
-                Make::I32(Box::new(move |n| usize::try_from(n).ok().and_then(|n| *tids.get(n)?))),
-            ),
-            Role::Frame => (
-                ColumnType::Text,
-                Role::Name,
-                "Function and module of the frame.",
-                Make::Text(Box::new(move |n| of(frames, n))),
-            ),
-            Role::Stack => (
-                ColumnType::Text,
-                Role::Name,
-                "Innermost frame of the stack.",
-                Make::Text(Box::new(move |n| of(leaves, n))),
-            ),
-            _ => (
-                ColumnType::Text,
-                Role::Path,
-                "Path of the file.",
-                Make::Text(Box::new(move |n| of(paths, n))),
-            ),
+            Role::Process => (ColumnType::Text, Role::Name, "Name and id of the process.", of(&labels)),
+            Role::Thread => {
+                let tids = Rc::clone(&tids);
+                let tid = move |n: i64| usize::try_from(n).ok().and_then(|n| *tids.get(n)?);
+                (ColumnType::I32, Role::Tid, "Thread id.", Make::I32(Box::new(tid)))
+            }
+            Role::Frame => (ColumnType::Text, Role::Name, "Function and module of the frame.", of(&frames)),
+            Role::Stack => (ColumnType::Text, Role::Name, "Innermost frame of the stack.", of(&leaves)),
+            _ => (ColumnType::Text, Role::Path, "Path of the file.", of(&paths)),
         };
         let spec =
             ColumnSpec { name: name.into(), ty, unit: Unit::None, role, doc: doc.into(), nullable: true };
         derived.push(Derived { from, replaces: false, spec, make });
     }
-    Ok(table.with_derived(&derived, memory)?)
+    derived
 }
 
 /// A table that was made from others has texts of its own: the same rows, with the texts of the names that its

@@ -4,7 +4,7 @@ use super::sql::tables_of;
 use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
-use crate::open::{Analysed, TraceArgs};
+use crate::open::{Analysed, Events, TraceArgs};
 use anyhow::bail;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, thousands};
@@ -13,6 +13,7 @@ use etwhy_export::extract::{Anomalies, EndOfPass, Writer};
 use etwhy_export::sqlite;
 use etwhy_sql::views::{self, View};
 use etwhy_table::{Pattern, Role, Table, TableSpec};
+use etwhy_trace::catalog::event::EVENT;
 use etwhy_trace::catalog::trace::TraceRow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -74,11 +75,15 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         drop(Writer::new(folder, Vec::new(), force)?);
     }
     let sqlite = args.sqlite.as_deref().map(|file| sqlite::Writer::new(file, force)).transpose()?;
+    // SQLite takes tables as a whole.
+    let opened = if sqlite.is_none() { opened.with_late_events() } else { opened };
     let analysed = opened.analyse(Some(tables.clone()))?;
     // Others were made on the way.
     let tables: Vec<&Table> = analysed.db.tables().filter(|table| tables.contains(table.name())).collect();
-    let rows: usize = tables.iter().map(|table| table.rows()).sum();
-    let what = format!("{} tables, {} rows", tables.len(), thousands(rows as i128));
+    let mut rows: Vec<usize> = tables.iter().map(|table| table.rows()).collect();
+    rows.extend(analysed.events.as_ref().map(Events::rows));
+    let all: usize = rows.iter().sum();
+    let what = format!("{} tables, {} rows", rows.len(), thousands(all as i128));
     if let Some(folder) = &args.output {
         let size = write_folder(folder, force, &analysed, &tables)?;
         eprintln!("etwhy: {}: {what}, {}", folder.display(), bytes(size as i64));
@@ -104,12 +109,24 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 fn write_folder(folder: &Path, force: bool, analysed: &Analysed, tables: &[&Table]) -> anyhow::Result<u64> {
     let db = &analysed.db;
     let files = db.read_or_empty::<TraceRow>().iter().map(|row| row.file().to_owned()).collect();
-    let mut writer = Writer::new(folder, files, force)?;
+    let mut writer = Writer::new(folder, files, force)?.with_threads(analysed.threads);
     let mut size = 0;
     for table in tables {
         size += writer.table(table)?;
     }
-    let written: BTreeSet<&str> = tables.iter().map(|table| table.name()).collect();
+    let mut written: BTreeSet<&str> = tables.iter().map(|table| table.name()).collect();
+    if let Some(events) = &analysed.events {
+        written.insert(&EVENT.name);
+        events.write(Ok, |mut parts| {
+            size += writer.parts(&EVENT, |write| -> anyhow::Result<()> {
+                while let Some(part) = parts.take()? {
+                    write(&part)?;
+                }
+                Ok(())
+            })?;
+            Ok(())
+        })?;
+    }
     let manifest = writer.manifest();
     manifest.left_out =
         specs().map(|spec| spec.name.to_string()).filter(|name| !written.contains(name.as_str())).collect();

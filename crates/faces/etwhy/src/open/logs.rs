@@ -186,6 +186,8 @@ impl Logs {
             memory: self.memory,
             newer_than_known: Vec::new(),
             ledgers: Vec::new(),
+            threads: 1,
+            events: None,
             _inputs: self.inputs,
             _demo: None,
         })

@@ -35,7 +35,7 @@ impl RowArgs {
     pub fn written(&self) -> anyhow::Result<Written<'_>> {
         let name = self.format.as_deref().or(self.json.then_some("json"));
         let format = chosen_format(name, self.output.as_deref())?;
-        Ok(Written { format, path: self.output.as_deref(), hex: self.hex, exact: self.exact })
+        Ok(Written { format, path: self.output.as_deref(), hex: self.hex, exact: self.exact, threads: 1 })
     }
 }
 
@@ -47,6 +47,8 @@ pub struct Written<'a> {
     pub path: Option<&'a Path>,
     pub hex: bool,
     pub exact: bool,
+    /// That may encode.
+    pub threads: usize,
 }
 
 /// Writes rows to a file, or to standard output as it suits a terminal or a pipe.
@@ -56,21 +58,57 @@ pub fn write_selection(
     matching: usize,
     out: &mut (impl Write + Send),
 ) -> anyhow::Result<()> {
-    let Written { format, path, hex, exact } = *written;
-    let to_terminal = path.is_none() && std::io::stdout().is_terminal();
-    let options = etwhy_export::Options {
-        width: (path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some())).then(width),
-        color: path.is_none() && color(),
-        exact,
-        hex,
-        total_rows: Some(matching),
-        facts: Vec::new(),
-    };
-    match path {
+    let format = written.format;
+    let options = etwhy_export::Options { total_rows: Some(matching), ..written.options() };
+    match written.path {
         Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
         None => (format.write)(selection, &options, out)?,
     }
     Ok(())
+}
+
+impl Written<'_> {
+    /// As it suits a terminal or a pipe.
+    fn options(&self) -> etwhy_export::Options {
+        let to_terminal = self.path.is_none() && std::io::stdout().is_terminal();
+        etwhy_export::Options {
+            width: (self.path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some()))
+                .then(width),
+            color: self.path.is_none() && color(),
+            exact: self.exact,
+            hex: self.hex,
+            total_rows: None,
+            threads: self.threads,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Writes rows that come in parts, which `next` gives until there are no more, where [`write_selection`] would. The format
+    /// must be one that can.
+    pub fn parts<T>(
+        &self,
+        mut next: impl FnMut() -> anyhow::Result<Option<T>>,
+        rows: impl for<'t> Fn(&'t T) -> Selection<'t>,
+        out: &mut (impl Write + Send),
+    ) -> anyhow::Result<()> {
+        let start = self.format.parts.context("this format wants all rows at once")?;
+        let options = self.options();
+        let write = |out: &mut (dyn Write + Send)| -> anyhow::Result<()> {
+            let Some(mut part) = next()? else { return Ok(()) };
+            let mut writer = start(&rows(&part).spec(), &options, out)?;
+            loop {
+                writer.part(&rows(&part))?;
+                match next()? {
+                    Some(other) => part = other,
+                    None => return Ok(writer.finish()?),
+                }
+            }
+        };
+        match self.path {
+            Some(path) => etwhy_export::replace_file_with(path, write),
+            None => write(out),
+        }
+    }
 }
 
 /// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.

@@ -33,7 +33,7 @@ pub fn color() -> bool {
 /// How tables are written.
 pub fn options(total_rows: Option<usize>) -> etwhy_export::Options {
     let (width, facts) = (Some(width()), Vec::new());
-    etwhy_export::Options { width, color: color(), exact: false, hex: false, total_rows, facts }
+    etwhy_export::Options { width, color: color(), exact: false, hex: false, total_rows, threads: 1, facts }
 }
 
 /// A document as text for this terminal.

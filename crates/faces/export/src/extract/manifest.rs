@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use etwhy_table::{Table, TableSpec};
+use etwhy_table::TableSpec;
 use serde::{Deserialize, Serialize};
 
 use super::sums::{Sums, ZEROS, column_names, of_file, seal, to_text};
@@ -140,8 +140,7 @@ impl Manifest {
 }
 
 impl TableEntry {
-    pub(super) fn new(table: &Table, file: String, bytes: u64, sums: &Sums) -> TableEntry {
-        let spec: &TableSpec = table.spec();
+    pub(super) fn new(spec: &TableSpec, rows: u64, file: String, bytes: u64, sums: &Sums) -> TableEntry {
         let column = |(c, sums): (&etwhy_table::ColumnSpec, &Vec<u32>)| ColumnEntry {
             name: c.name.to_string(),
             ty: c.ty.name().to_owned(),
@@ -155,7 +154,7 @@ impl TableEntry {
             version: spec.version,
             title: spec.title.to_string(),
             evidence: spec.evidence.text(),
-            rows: table.rows() as u64,
+            rows,
             bytes,
             footer_crc32: to_text(&[sums.footer]),
             columns: spec.columns.iter().zip(&sums.columns).map(column).collect(),

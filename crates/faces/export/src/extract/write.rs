@@ -1,15 +1,15 @@
 //! Writes an extract.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use etwhy_scratch::{Scratch, uninterrupted};
-use etwhy_table::{Selection, Table};
+use etwhy_table::{Selection, Table, TableSpec};
 
 use super::manifest::{FORMAT, MANIFEST, Manifest, TableEntry, VERSION};
 use super::{file_name, is_extract, sums};
-use crate::{ExportError, Format, Options, Result};
+use crate::{ExportError, Format, Options, Result, Start};
 
 /// The folder's name until it is whole.
 const NEW: &str = "new";
@@ -20,7 +20,7 @@ pub struct Writer {
     folder: PathBuf,
     scratch: Scratch,
     manifest: Manifest,
-    format: &'static Format,
+    start: Start,
     options: Options,
 }
 
@@ -46,7 +46,14 @@ impl Writer {
         let manifest =
             Manifest { format: FORMAT.to_owned(), version: VERSION, program, traces, ..Manifest::default() };
         let options = Options { facts, ..Options::default() };
-        Ok(Writer { folder, scratch, manifest, format: Format::by_name("parquet")?, options })
+        let start = Format::by_name("parquet")?.parts.ok_or(std::io::Error::from(ErrorKind::Unsupported))?;
+        Ok(Writer { folder, scratch, manifest, start, options })
+    }
+
+    /// Encodes with so many threads.
+    pub fn with_threads(mut self, threads: usize) -> Writer {
+        self.options.threads = threads;
+        self
     }
 
     /// Writes a table; its size in bytes.
@@ -54,16 +61,34 @@ impl Writer {
     /// # Errors
     /// If the file cannot be written.
     pub fn table(&mut self, table: &Table) -> Result<u64> {
-        let name = file_name(table.name());
+        self.parts(table.spec(), |part| part(table))
+    }
+
+    /// Writes a table that comes in parts, which `give` hands over one by one; its size in bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be written, and those of `give`.
+    pub fn parts<E: From<ExportError>>(
+        &mut self,
+        spec: &TableSpec,
+        give: impl FnOnce(&mut dyn FnMut(&Table) -> Result<()>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        let name = file_name(&spec.name);
         let path = self.scratch.path().join(NEW).join(&name);
         let failed = |source| ExportError::File { file: self.folder.join(&name), source };
         let file = File::create(&path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, file);
-        (self.format.write)(&Selection::all(table), &self.options, &mut out)?;
+        let mut rows = 0;
+        let mut writer = (self.start)(spec, &self.options, &mut out)?;
+        give(&mut |part| {
+            rows += part.rows() as u64;
+            writer.part(&Selection::all(part))
+        })?;
+        writer.finish()?;
         out.flush().map_err(failed)?;
         let bytes = fs::metadata(&path).map_err(failed)?.len();
-        let sums = sums::of_file(&path)?;
-        self.manifest.tables.push(TableEntry::new(table, name, bytes, &sums));
+        let sums = sums::of_file(&path).map_err(ExportError::from)?;
+        self.manifest.tables.push(TableEntry::new(spec, rows, name, bytes, &sums));
         Ok(bytes)
     }
 

@@ -10,9 +10,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use etwhy_table::{ColumnType, Selection, Value};
+use etwhy_table::{ColumnType, Selection, TableSpec, Value};
 
-use crate::{Format, Options, Result, harmless};
+use crate::format::write_at_once;
+use crate::{Format, Options, PartWriter, Result, harmless};
 
 pub(super) const FORMATS: &[Format] = &[Format {
     name: "csv",
@@ -20,38 +21,69 @@ pub(super) const FORMATS: &[Format] = &[Format {
     about: "comma-separated values with a header; text is harmless in spreadsheets unless --exact",
     binary: false,
     write,
+    parts: Some(start),
 }];
 
 fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
+    write_at_once(start, selection, options, out)
+}
+
+struct Csv<'o> {
+    csv: csv::Writer<&'o mut (dyn Write + Send)>,
+    spec: TableSpec,
+    exact: bool,
+    hex: bool,
+    scratch: String,
+}
+
+fn start<'o>(
+    spec: &TableSpec,
+    options: &Options,
+    out: &'o mut (dyn Write + Send),
+) -> Result<Box<dyn PartWriter + 'o>> {
     let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
-    let spec = selection.spec();
     csv.write_record(spec.columns.iter().map(|c| c.name.as_ref()))?;
-    let reader = selection.reader();
-    let mut scratch = String::new();
-    for row in selection.row_ids() {
-        for (shown, column) in spec.columns.iter().enumerate() {
-            scratch.clear();
-            // Writing into a `String` cannot fail.
-            let _ = match reader.value(row, shown) {
-                Value::Null => Ok(()),
-                Value::I64(v) if options.hex && column.unit.is_hex() => {
-                    write!(scratch, "{}", crate::hex::Hex(v, column.ty == ColumnType::I32))
-                }
-                Value::I64(v) => write!(scratch, "{v}"),
-                Value::F64(v) => write!(scratch, "{v}"),
-                Value::Bool(v) => write!(scratch, "{v}"),
-                Value::Text(text) => {
-                    let text = if options.exact { Cow::Borrowed(text) } else { harmless(text) };
-                    csv.write_field(text.as_bytes())?;
-                    continue;
-                }
-            };
-            csv.write_field(&scratch)?;
+    let Options { exact, hex, .. } = *options;
+    Ok(Box::new(Csv { csv, spec: spec.clone(), exact, hex, scratch: String::new() }))
+}
+
+impl PartWriter for Csv<'_> {
+    fn part(&mut self, rows: &Selection<'_>) -> Result<()> {
+        let Csv { csv, spec, exact, hex, scratch } = self;
+        let reader = rows.reader();
+        let mut digits = itoa::Buffer::new();
+        for place in rows.row_ids().filter_map(|row| reader.place(row)) {
+            for (shown, column) in spec.columns.iter().enumerate() {
+                scratch.clear();
+                // Writing into a `String` cannot fail.
+                let _ = match reader.value_at(place, shown) {
+                    Value::Null => Ok(()),
+                    Value::I64(v) if *hex && column.unit.is_hex() => {
+                        write!(scratch, "{}", crate::hex::Hex(v, column.ty == ColumnType::I32))
+                    }
+                    Value::I64(v) => {
+                        csv.write_field(digits.format(v))?;
+                        continue;
+                    }
+                    Value::F64(v) => write!(scratch, "{v}"),
+                    Value::Bool(v) => write!(scratch, "{v}"),
+                    Value::Text(text) => {
+                        let text = if *exact { Cow::Borrowed(text) } else { harmless(text) };
+                        csv.write_field(text.as_bytes())?;
+                        continue;
+                    }
+                };
+                csv.write_field(&*scratch)?;
+            }
+            csv.write_record(None::<&[u8]>)?;
         }
-        csv.write_record(None::<&[u8]>)?;
+        Ok(())
     }
-    csv.flush()?;
-    Ok(())
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.csv.flush()?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 
 use std::io::Write;
 
-use etwhy_table::{ColumnType, Selection, Value};
+use etwhy_table::{ColumnSpec, ColumnType, Selection, TableSpec, Value};
 
 use crate::escape_json;
-use crate::{Format, Options, Result};
+use crate::format::write_at_once;
+use crate::{Format, Options, PartWriter, Result};
 
 pub(super) const FORMATS: &[Format] = &[
     Format {
@@ -17,6 +18,7 @@ pub(super) const FORMATS: &[Format] = &[
         about: "one JSON array of objects",
         binary: false,
         write: write_array,
+        parts: Some(start_array),
     },
     Format {
         name: "jsonl",
@@ -24,70 +26,141 @@ pub(super) const FORMATS: &[Format] = &[
         about: "one JSON object per line, for streams",
         binary: false,
         write: write_lines,
+        parts: Some(start_lines),
     },
 ];
 
 fn write_array(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
-    out.write_all(b"[")?;
-    write_rows(selection, options, out, ",\n", "\n")?;
-    out.write_all(b"\n]\n")?;
-    Ok(())
+    write_at_once(start_array, selection, options, out)
 }
 
 fn write_lines(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
-    write_rows(selection, options, out, "\n", "")?;
-    if !selection.is_empty() {
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    write_at_once(start_lines, selection, options, out)
 }
 
-fn write_rows(
-    selection: &Selection<'_>,
+fn start_array<'o>(
+    spec: &TableSpec,
     options: &Options,
-    out: &mut (dyn Write + Send),
-    between: &str,
-    before: &str,
-) -> Result<()> {
-    let spec = selection.spec();
-    let reader = selection.reader();
-    let mut names = Vec::new();
-    for (i, column) in spec.columns.iter().enumerate() {
-        let mut name = if i == 0 { b"{".to_vec() } else { b",".to_vec() };
-        write_text(&column.name, &mut name)?;
-        name.push(b':');
-        names.push(name);
+    out: &'o mut (dyn Write + Send),
+) -> Result<Box<dyn PartWriter + 'o>> {
+    out.write_all(b"[")?;
+    let marks = Marks { first: "\n", next: ",\n", after: "", end: "\n]\n" };
+    Ok(Box::new(Rows::new(spec, options, marks, out)?))
+}
+
+fn start_lines<'o>(
+    spec: &TableSpec,
+    options: &Options,
+    out: &'o mut (dyn Write + Send),
+) -> Result<Box<dyn PartWriter + 'o>> {
+    let marks = Marks { first: "", next: "", after: "\n", end: "" };
+    Ok(Box::new(Rows::new(spec, options, marks, out)?))
+}
+
+/// What stands before the first row and before each other one, behind each row, and at the end.
+struct Marks {
+    first: &'static str,
+    next: &'static str,
+    after: &'static str,
+    end: &'static str,
+}
+
+struct Rows<'o> {
+    out: &'o mut (dyn Write + Send),
+    marks: Marks,
+    /// What stands before the value of each column.
+    names: Vec<Vec<u8>>,
+    /// Which numbers are written as hexadecimal text, and whether they have 32 bits.
+    hex: Vec<Option<bool>>,
+    is_first: bool,
+    buffer: Vec<u8>,
+}
+
+/// Bytes that are gathered before they are written.
+const GATHERED: usize = 1 << 16;
+
+impl<'o> Rows<'o> {
+    fn new(
+        spec: &TableSpec,
+        options: &Options,
+        marks: Marks,
+        out: &'o mut (dyn Write + Send),
+    ) -> Result<Rows<'o>> {
+        let mut names = Vec::new();
+        for (i, column) in spec.columns.iter().enumerate() {
+            let mut name = if i == 0 { b"{".to_vec() } else { b",".to_vec() };
+            write_text(&column.name, &mut name)?;
+            name.push(b':');
+            names.push(name);
+        }
+        let is_narrow = |c: &ColumnSpec| (options.hex && c.unit.is_hex()).then_some(c.ty == ColumnType::I32);
+        let hex = spec.columns.iter().map(is_narrow).collect();
+        Ok(Rows { out, marks, names, hex, is_first: true, buffer: Vec::new() })
     }
-    let mut line: Vec<u8> = Vec::new();
-    let mut digits = itoa::Buffer::new();
-    for (i, row) in selection.row_ids().enumerate() {
-        line.clear();
-        line.extend_from_slice(if i == 0 { before } else { between }.as_bytes());
-        for (shown, (name, column)) in names.iter().zip(spec.columns.iter()).enumerate() {
-            line.extend_from_slice(name);
-            match reader.value(row, shown) {
-                Value::Null => line.extend_from_slice(b"null"),
-                Value::I64(v) if options.hex && column.unit.is_hex() => {
-                    write!(line, "\"{}\"", crate::hex::Hex(v, column.ty == ColumnType::I32))?;
+}
+
+impl PartWriter for Rows<'_> {
+    fn part(&mut self, rows: &Selection<'_>) -> Result<()> {
+        let reader = rows.reader();
+        let buffer = &mut self.buffer;
+        let mut digits = itoa::Buffer::new();
+        for place in rows.row_ids().filter_map(|row| reader.place(row)) {
+            let first = std::mem::take(&mut self.is_first);
+            buffer.extend_from_slice(if first { self.marks.first } else { self.marks.next }.as_bytes());
+            for (shown, (name, hex)) in self.names.iter().zip(&self.hex).enumerate() {
+                buffer.extend_from_slice(name);
+                match (reader.value_at(place, shown), hex) {
+                    (Value::Null, _) => buffer.extend_from_slice(b"null"),
+                    (Value::I64(v), Some(narrow)) => write!(buffer, "\"{}\"", crate::hex::Hex(v, *narrow))?,
+                    (Value::I64(v), None) => buffer.extend_from_slice(digits.format(v).as_bytes()),
+                    (Value::F64(v), _) => serde_json::to_writer(&mut *buffer, &v)?,
+                    (Value::Bool(v), _) => {
+                        buffer.extend_from_slice(if v { "true" } else { "false" }.as_bytes())
+                    }
+                    (Value::Text(text), _) => write_text(text, buffer)?,
                 }
-                Value::I64(v) => line.extend_from_slice(digits.format(v).as_bytes()),
-                Value::F64(v) => serde_json::to_writer(&mut line, &v)?,
-                Value::Bool(v) => write!(line, "{v}")?,
-                Value::Text(text) => write_text(text, &mut line)?,
+            }
+            buffer.extend_from_slice(if self.names.is_empty() { b"{}" } else { b"}" });
+            buffer.extend_from_slice(self.marks.after.as_bytes());
+            if buffer.len() >= GATHERED {
+                self.out.write_all(buffer)?;
+                buffer.clear();
             }
         }
-        line.extend_from_slice(if names.is_empty() { b"{}" } else { b"}" });
-        out.write_all(&line)?;
+        self.out.write_all(buffer)?;
+        buffer.clear();
+        Ok(())
     }
-    Ok(())
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.out.write_all(self.marks.end.as_bytes())?;
+        Ok(())
+    }
 }
 
 /// A JSON string in which everything that could act on a terminal is escaped.
 fn write_text(text: &str, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
-    if text.bytes().all(|b| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\') {
+    // Both looks at all bytes are without branches, so they are quick.
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte);
+    let marked = |byte: u8| matches!(byte, b'"' | b'\\');
+    if text.bytes().fold(true, |all, byte| all & plain(byte)) {
+        let marks = text.bytes().fold(0usize, |sum, byte| sum + usize::from(marked(byte)));
         out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
+        if marks == 0 {
+            out.extend_from_slice(text.as_bytes());
+        } else {
+            // Text of fields is JSON itself, and has a quote every few bytes.
+            out.resize(start + 1 + text.len() + marks, b'\\');
+            let mut at = start + 1;
+            for byte in text.bytes() {
+                at += usize::from(marked(byte));
+                if let Some(place) = out.get_mut(at) {
+                    *place = byte;
+                }
+                at += 1;
+            }
+        }
         out.push(b'"');
         return Ok(());
     }

@@ -5,14 +5,21 @@
 
 use std::io::Write;
 
-use etwhy_table::{ColumnType, Role, Selection};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use etwhy_table::{ColumnType, Role, Selection, TableSpec, arrow_schema};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
+use std::sync::Mutex;
+use std::thread::ScopedJoinHandle;
 
-use crate::{Format, Options, Result};
+use crate::format::write_at_once;
+use crate::{Format, Options, PartWriter, Result};
 
 pub(super) const FORMATS: &[Format] = &[Format {
     name: "parquet",
@@ -20,6 +27,7 @@ pub(super) const FORMATS: &[Format] = &[Format {
     about: "columnar file for DuckDB, pandas, Polars, Spark; keeps units and documentation",
     binary: true,
     write,
+    parts: Some(start),
 }];
 
 /// Readers work on row groups in parallel and skip them by their statistics; DuckDB advises 100,000 to
@@ -33,19 +41,117 @@ const ROW_GROUP_BYTES: usize = 64 << 20;
 const ZSTD_LEVEL: i32 = 3;
 
 fn write(selection: &Selection<'_>, options: &Options, out: &mut (dyn Write + Send)) -> Result<()> {
-    let schema = selection.schema();
-    let mut writer = ArrowWriter::try_new(out, schema, Some(properties(selection, &options.facts)?))?;
-    for batch in selection.batches() {
-        writer.write(&batch?)?;
-    }
-    writer.close()?;
-    Ok(())
+    write_at_once(start, selection, options, out)
 }
 
-fn properties(selection: &Selection<'_>, facts: &[(String, String)]) -> Result<WriterProperties> {
-    let spec = selection.spec();
-    let mut metadata: Vec<KeyValue> = selection
-        .schema()
+fn start<'o>(
+    spec: &TableSpec,
+    options: &Options,
+    out: &'o mut (dyn Write + Send),
+) -> Result<Box<dyn PartWriter + 'o>> {
+    let schema = arrow_schema(spec);
+    let properties = properties(spec, &schema, &options.facts)?;
+    let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties))?;
+    let (file, columns) = writer.into_serialized_writer()?;
+    // Long texts are most of the work, so they are begun first.
+    let mut order: Vec<usize> = (0..spec.columns.len()).collect();
+    order.sort_by_key(|&at| spec.columns.get(at).map(|c| c.ty != ColumnType::LongText));
+    let threads = options.threads.clamp(1, order.len().max(1));
+    Ok(Box::new(Parquet { file, columns, schema, order, threads, group: Vec::new(), rows: 0 }))
+}
+
+/// Row groups whose columns are encoded by several threads. Where a group ends follows from its rows alone.
+struct Parquet<'o> {
+    file: SerializedFileWriter<&'o mut (dyn Write + Send)>,
+    columns: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    order: Vec<usize>,
+    threads: usize,
+    /// Columns of the group that is not full yet, and its rows.
+    group: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl PartWriter for Parquet<'_> {
+    fn part(&mut self, rows: &Selection<'_>) -> Result<()> {
+        for batch in rows.batches() {
+            self.batch(batch?)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.end_group()?;
+        self.file.close()?;
+        Ok(())
+    }
+}
+
+impl Parquet<'_> {
+    fn batch(&mut self, mut left: RecordBatch) -> Result<()> {
+        while left.num_rows() > 0 {
+            let mut take = left.num_rows().min(ROW_GROUP - self.rows);
+            if let Some(row) = self.bytes().checked_div(self.rows).filter(|bytes| *bytes > 0) {
+                take = take.min((ROW_GROUP_BYTES.saturating_sub(self.bytes()) / row).max(1));
+            }
+            self.encode(&left.slice(0, take))?;
+            left = left.slice(take, left.num_rows() - take);
+            if self.rows >= ROW_GROUP || self.bytes() >= ROW_GROUP_BYTES {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the group, about.
+    fn bytes(&self) -> usize {
+        self.group.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+    }
+
+    fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.group.is_empty() {
+            self.group = self.columns.create_column_writers(self.file.flushed_row_groups().len())?;
+        }
+        self.rows += batch.num_rows();
+        let mut jobs: Vec<_> = self.group.iter_mut().enumerate().collect();
+        jobs.sort_by_key(|(at, _)| std::cmp::Reverse(self.order.iter().position(|of| of == at)));
+        let jobs = Mutex::new(jobs);
+        let work = || -> Result<()> {
+            loop {
+                let Some((at, column)) = jobs.lock().ok().and_then(|mut jobs| jobs.pop()) else {
+                    return Ok(());
+                };
+                for leaf in compute_leaves(self.schema.field(at), batch.column(at))? {
+                    column.write(&leaf)?;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let join = |thread: ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            others.into_iter().map(join).fold(own, Result::and)
+        })
+    }
+
+    fn end_group(&mut self) -> Result<()> {
+        if self.group.is_empty() {
+            return Ok(());
+        }
+        self.rows = 0;
+        let mut group = self.file.next_row_group()?;
+        for column in self.group.drain(..) {
+            column.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn properties(spec: &TableSpec, schema: &SchemaRef, facts: &[(String, String)]) -> Result<WriterProperties> {
+    let mut metadata: Vec<KeyValue> = schema
         .metadata()
         .iter()
         .chain(facts.iter().map(|(key, value)| (key, value)))

@@ -25,6 +25,7 @@ pub(super) const FORMATS: &[Format] = &[Format {
     about: "a table for people: readable units, fitted to the terminal",
     binary: false,
     write,
+    parts: None,
 }];
 
 /// Widths and units follow from so many rows at the beginning. Longer tables are not for eyes; their

@@ -3,9 +3,10 @@
 //! A part of a trace is read in two passes: one that only trackers see, up to its beginning, and one over the part. Who follows a trace
 //! keeps the first one, moves it on as the window moves, and starts the second from a copy; so both give the same rows.
 
-use super::{Output, Pass, Progress, TypeState, needed};
+use super::{Output, Pass, Progress, Span, TypeState, needed};
 use crate::analysis::AnalysisSpec;
 use crate::catalog;
+use crate::catalog::event::RowsLater;
 use crate::event::What;
 use crate::fit::Fitting;
 use crate::inputs::Inputs;
@@ -129,6 +130,7 @@ impl Base {
             span: (i64::MAX, i64::MIN),
             before: true,
             behind: false,
+            shown: Span { from, behind: to, end: to },
         };
         pass.model.cpus.set_gaps(files, timeline);
         let walk = Walk::new(files, timeline).part(from, to);
@@ -162,8 +164,14 @@ impl Base {
             Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
             None => !spec.on_demand,
         };
+        let is_late = !wanted.inputs.all::<RowsLater>().is_empty();
+        let later = |spec: &'static AnalysisSpec| match is_late && std::ptr::eq(spec, &catalog::event::SPEC) {
+            true => &catalog::event::LATER,
+            false => spec,
+        };
         let chosen: Vec<&'static AnalysisSpec> =
-            catalog::ALL.iter().copied().filter(|spec| named(spec)).collect();
+            catalog::ALL.iter().copied().filter(|spec| named(spec)).map(later).collect();
+        let to_key = wanted.to_ns.map_or(i64::MAX, |ns| timeline.ns_to_key(ns));
         let needs_schemas_first = chosen.iter().any(|spec| spec.selects.iter().any(|s| s.what == What::Any));
         if needs_schemas_first {
             let decoder = &mut decoder;
@@ -198,6 +206,7 @@ impl Base {
             span: (i64::MAX, i64::MIN),
             before: false,
             behind: false,
+            shown: Span { from: at, behind: to_key, end: wanted.end },
         };
         pass.model.cpus.set_gaps(files, timeline);
         pass.model.stacks.set_threads(wanted.threads);
@@ -206,7 +215,6 @@ impl Base {
         let total: u64 = files.iter().flat_map(|f| f.buffers()).map(|b| u64::from(b.end)).sum();
         let (mut done, mut shown) = (0u64, 0u64);
         let mut walk_ledger = Ledger::new();
-        let to_key = wanted.to_ns.map_or(i64::MAX, |ns| timeline.ns_to_key(ns));
         let begin = Instant::now();
         let stats = walk.for_each_pipelined(wanted.threads, &mut walk_ledger, |record, key| {
             done += record.bytes.len() as u64;
