@@ -93,7 +93,7 @@ impl Written<'_> {
     ) -> anyhow::Result<()> {
         let start = self.format.parts.context("this format wants all rows at once")?;
         let options = self.options();
-        let write = |out: &mut (dyn Write + Send)| -> anyhow::Result<()> {
+        let mut write = |out: &mut (dyn Write + Send)| -> anyhow::Result<()> {
             let Some(mut part) = next()? else { return Ok(()) };
             let mut writer = start(&rows(&part).spec(), &options, out)?;
             loop {

@@ -288,7 +288,7 @@ fn written(args: &Args) -> Result<Written<'_>> {
         args.format.as_deref()
     };
     let format = chosen_format(named, args.output.as_deref())?;
-    Ok(Written { format, path: args.output.as_deref(), hex: false, exact: false })
+    Ok(Written { format, path: args.output.as_deref(), hex: false, exact: false, threads: 1 })
 }
 
 /// Counts, columns, SQL and files of tables.
