@@ -4,6 +4,7 @@ pub mod beside;
 mod events;
 mod folder;
 mod given;
+mod loggers;
 pub mod logs;
 mod recordings;
 
@@ -29,10 +30,9 @@ use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::{Database, Memory};
 use etwhy_trace::catalog::event::RowsLater;
 use etwhy_trace::catalog::kernel_class;
-use etwhy_trace::logger_text::{self, ListedLogger};
+use etwhy_trace::logger_text::ListedLogger;
 use etwhy_trace::{Part, Symbols};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Which traces, and how to read them.
@@ -322,59 +322,6 @@ impl TraceArgs {
             None => Memory::with_budget((read / 3).max(LEAST_MEMORY), self.temp_dir.clone()),
         }
     }
-}
-
-/// A list of sessions is some kilobytes; what is larger is something else under that name.
-const MAX_LOGGERS_TEXT: u64 = 16 << 20;
-
-impl TraceArgs {
-    /// Sessions of the texts that were given, else of those that lie beside the traces.
-    fn listed_loggers(&self) -> anyhow::Result<Vec<ListedLogger>> {
-        let mut found = Vec::new();
-        for path in &self.loggers {
-            let bytes = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let listed = logger_text::parse(&bytes, &file_name(path));
-            if listed.is_empty() {
-                eprintln!(
-                    "etwhy: {} lists no session; it should hold the output of `xperf -loggers`, `tracelog -l`, \
-                     `logman query -ets` or `wpr -status collectors -details`",
-                    path.display()
-                );
-            }
-            found.extend(listed);
-        }
-        if self.loggers.is_empty() && !self.demo {
-            let mut beside: Vec<PathBuf> = Vec::new();
-            for trace in &self.traces {
-                // Names inside archives never become paths: what lies beside the archive counts.
-                let folder = if trace.is_dir() { trace.as_path() } else { trace.parent().unwrap_or(trace) };
-                beside.extend(["loggers.txt", "xperf-loggers.txt"].map(|name| folder.join(name)));
-                let mut own = trace.as_os_str().to_owned();
-                own.push(".loggers.txt");
-                beside.extend([PathBuf::from(own), trace.with_extension("loggers.txt")]);
-            }
-            beside.sort();
-            beside.dedup();
-            for path in beside.iter().filter(|p| p.is_file()) {
-                // Not asked for: what cannot be read is left out.
-                let bytes = read_text(path).unwrap_or_default();
-                let listed = logger_text::parse(&bytes, &file_name(path));
-                tracing::info!("{}: found beside the trace, lists {} sessions", path.display(), listed.len());
-                found.extend(listed);
-            }
-        }
-        Ok(found)
-    }
-}
-
-fn read_text(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_LOGGERS_TEXT).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// The demonstration scenario as a trace in a temporary folder.
