@@ -8,6 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use std::sync::Arc;
 
+/// Makes a cell from a text.
+pub type FromText<'f, T> = Box<dyn Fn(&str) -> Option<T> + 'f>;
+
 /// How a cell of a derived column is made from a number, or from a text where it says so; null gives null.
 pub enum Make<'f> {
     /// A text of the table's pool: the column must be [`ColumnType::Text`].
@@ -17,9 +20,9 @@ pub enum Make<'f> {
     /// A number: the column must be [`ColumnType::I64`].
     I64(Box<dyn Fn(i64) -> Option<i64> + 'f>),
     /// A number from a text: the column must be [`ColumnType::I64`].
-    I64OfText(Box<dyn Fn(&str) -> Option<i64> + 'f>),
+    I64OfText(FromText<'f, i64>),
     /// A text from a text: the column must be [`ColumnType::LongText`].
-    LongText(Box<dyn Fn(&str) -> Option<String> + 'f>),
+    LongText(FromText<'f, String>),
 }
 
 /// A column that is made from another one.

@@ -52,7 +52,7 @@ pub use column::{CHUNK_ROWS, ColumnBuilder, ColumnChunk, PART_ROWS};
 pub use database::Database;
 #[doc(hidden)]
 pub use define::private as __private;
-pub use derived::{Derived, Make};
+pub use derived::{Derived, FromText, Make};
 pub use error::{Absent, Result, TableError};
 pub use filter::{ColumnRef, FilterError, Matcher, Pattern, Predicate, closest};
 pub use load::TableLoader;

@@ -414,9 +414,9 @@ fn verdicts_follow_exchanged_names() {
         let all = programs(&story.text);
         let Some(culprit) = planted.iter().find(|name| all.contains(*name)) else { continue };
         // Windows' own programs have parts that others cannot play.
-        let innocents =
+        let mut innocents =
             all.iter().filter(|n| !planted.contains(n) && *n != "explorer.exe" && *n != "dwm.exe");
-        let Some(innocent) = innocents.last() else { continue };
+        let Some(innocent) = innocents.next_back() else { continue };
         if story.excused("exchanged") {
             continue;
         }

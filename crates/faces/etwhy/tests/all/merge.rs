@@ -173,25 +173,33 @@ impl Pe {
         let section = optional + 240;
         // The debug directory, and the PDB behind it.
         let name = [pdb.0.as_bytes(), b"\0"].concat();
-        (pe.u32(optional + 112 + 48, 0x1000), pe.u32(optional + 112 + 52, 28));
-        (pe.u32(0x40C, 2), pe.u32(0x410, 24 + name.len() as u32), pe.u32(0x418, 0x420));
+        pe.u32(optional + 112 + 48, 0x1000);
+        pe.u32(optional + 112 + 52, 28);
+        pe.u32(0x40C, 2);
+        pe.u32(0x410, 24 + name.len() as u32);
+        pe.u32(0x418, 0x420);
         pe.put(0x420, b"RSDS");
         pe.put(0x424, &pdb.1);
         pe.u32(0x434, pdb.2);
         pe.put(0x438, &name);
         // Type 16, name 1, language 0x409: three directories with one entry each, then where the resource is.
         let version = Pe::version(texts);
-        (pe.u32(optional + 112 + 16, 0x1400), pe.u32(optional + 112 + 20, 0x60 + version.len() as u32));
+        pe.u32(optional + 112 + 16, 0x1400);
+        pe.u32(optional + 112 + 20, 0x60 + version.len() as u32);
         let root = 0x800;
         for (level, id, next) in [(0, 16, 0x8000_0018), (0x18, 1, 0x8000_0030), (0x30, 0x409, 0x48)] {
             pe.put(root + level + 14, &[1, 0]);
-            (pe.u32(root + level + 16, id), pe.u32(root + level + 20, next));
+            pe.u32(root + level + 16, id);
+            pe.u32(root + level + 20, next);
         }
-        (pe.u32(root + 0x48, 0x1460), pe.u32(root + 0x4C, version.len() as u32));
+        pe.u32(root + 0x48, 0x1460);
+        pe.u32(root + 0x4C, version.len() as u32);
         pe.put(root + 0x60, &version);
         let raw = (pe.0.len() - 0x400) as u32;
-        (pe.u32(section + 8, raw), pe.u32(section + 12, 0x1000));
-        (pe.u32(section + 16, raw), pe.u32(section + 20, 0x400));
+        pe.u32(section + 8, raw);
+        pe.u32(section + 12, 0x1000);
+        pe.u32(section + 16, raw);
+        pe.u32(section + 20, 0x400);
         pe
     }
 
@@ -291,6 +299,8 @@ fn files_are_not_replaced_unasked() {
     let before = std::fs::read(part).unwrap();
     let other = folder.path().join("other.etl");
     std::fs::write(&other, "mine").unwrap();
+    let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+    let before_merging = entries();
     let hidden = folder.path().join("..").join(folder.path().file_name().unwrap()).join("part.etl");
     for (output, hint) in [
         (part, "is one of the traces"),
@@ -318,5 +328,5 @@ fn files_are_not_replaced_unasked() {
     merge(&[part.str(), "-o", other.str(), "--force"]);
     assert!(std::fs::read(&other).unwrap().len() > 1000);
     // Nothing is left of what was not finished.
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert_eq!(entries(), before_merging);
 }

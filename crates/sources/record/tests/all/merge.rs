@@ -32,7 +32,7 @@ fn records(files: &[EtlFile]) -> Vec<Copied> {
 
 /// In the order of time and processor: that of records of two processors at one time is nobody's.
 fn by_time(mut all: Vec<Copied>) -> Vec<Copied> {
-    all.sort_by(|a, b| (a.1, a.0).cmp(&(b.1, b.0)));
+    all.sort_by_key(|record| (record.1, record.0));
     all
 }
 
@@ -107,7 +107,8 @@ fn a_merged_trace_has_the_records_of_its_parts() {
     assert_eq!(std::fs::read(&to).unwrap(), std::fs::read(&again).unwrap());
     // Volumes make it be written anew, once.
     let volume = Volume { nt_path: "\\Device\\HarddiskVolume3\\".into(), dos_path: Some("C:\\".into()) };
-    let options = MergeOptions { volumes: &[volume.clone()], threads: 1, ..MergeOptions::default() };
+    let options =
+        MergeOptions { volumes: std::slice::from_ref(&volume), threads: 1, ..MergeOptions::default() };
     let done = merge(&result, &options, File::create(&again).unwrap()).unwrap();
     assert_eq!((done.copied, done.added), (all.len() as u64, 1));
     let with_volume = [open(&again)];
