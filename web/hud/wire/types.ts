@@ -393,8 +393,7 @@ borders: Array<number>,
 /** All DPCs, all ISRs: no module. */
 all: Array<InterruptDriver>, 
 /** The costliest first. */
-drivers: Array<KnownDriver>, cpus: Array<CpuLoad>, 
-stacks: Array<OnStack>, 
+drivers: Array<KnownDriver>, cpus: Array<CpuLoad>, stacks: Array<OnStack>, 
 /** They are of the whole trace, whatever was asked: its samples are not there. */
 stacks_whole: boolean, sql: Array<string>, unused: Array<string>, };
 

@@ -87,7 +87,9 @@ class Hand {
     await this.page.keyboard.type(text);
     await this.rest();
   }
-  read(selector = "body") {
+  async read(selector = "body") {
+    // A panel stands before its parts do.
+    await this.page.waitForSelector(selector);
     return this.page.$eval(selector, (one) => one.innerText.replaceAll("\u00a0", " "));
   }
   panel() {

@@ -271,11 +271,10 @@ impl Facts {
                 let text = format!("up to {} % of the processors' time was not observed", percent(share));
                 let of_one = worst.filter(|(_, most)| *most >= 2.0 * share);
                 let of_one = of_one.map(|(cpu, most)| format!(" ({} % of processor {cpu})", percent(most)));
-                let scaled = if row.observed_ns() < row.duration_ns() {
-                    format!("; rates and shares of time are of {}", duration_ns(row.observed_ns()))
-                } else {
-                    String::new()
-                };
+                let less = row.observed_ns().filter(|&ns| ns < row.duration_ns());
+                let scaled = less.map_or_else(String::new, |ns| {
+                    format!("; rates and shares of time are of {}", duration_ns(ns))
+                });
                 facts.caveats.push(format!(
                     "{text}{}: counts and sums are lower bounds, by about as much{scaled}",
                     of_one.unwrap_or_default()

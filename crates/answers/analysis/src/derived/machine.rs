@@ -47,8 +47,8 @@ define_table! {
         /// From the first to the last event.
         duration_ns: i64 [Ns, Duration],
         /// Part of it in which kernel events were recorded, a mean over the processors: what rates are of. `duration_ns` where losses are not
-        /// even.
-        observed_ns: i64 [Ns, Duration],
+        /// even; null in extracts and stores of before it was known.
+        observed_ns: Option<i64> [Ns, Duration],
         /// Processors times duration, whether observed or not.
         elapsed_cpu_ns: i64 [Ns, Duration],
         /// Observed time of processors, of which `busy_ns` is a part: what shares of CPU time are shares of. Where neither samples nor context
@@ -140,13 +140,13 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         numa_nodes: narrow(most!(numa_nodes)).max(1),
         memory_bytes: most!(memory_bytes),
         duration_ns: duration,
-        observed_ns: observed_ns(
+        observed_ns: Some(observed_ns(
             duration,
             cpus,
             silent_ns(db),
             &Gaps::read(db),
             sampled.max(switched).unwrap_or(elapsed),
-        ),
+        )),
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
         sampled_capacity_ns: sampled,
