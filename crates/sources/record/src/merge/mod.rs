@@ -2,11 +2,11 @@
 //!
 //! The result has the form that `xperf -merge` and `wpr -merge` write: a header that says `[multiple files]`, one chain of packed
 //! buffers for each processor, the records of the files as they are, and before each event of an image what tells which build it is
-//! ([`Identities`]). The headers of the files themselves go; what they count is summed up.
+//! (`Identities`). The headers of the files themselves go; what they count is summed up.
 //!
 //! Lost events and buffers are known by flags and numbers of buffers, which are new in the result. So records stand in a buffer of
 //! their own from where records of a file may be missing to where they are whole again, and that buffer is marked
-//! ([`losses`]): whoever reads the result sees the same gaps.
+//! (`losses`): whoever reads the result sees the same gaps.
 
 mod identities;
 mod losses;
