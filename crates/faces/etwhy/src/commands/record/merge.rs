@@ -69,7 +69,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let own = is_of_this_machine(&files.list);
     let machine = if own { MachineFacts::of_this_one() } else { MachineFacts::default() };
     let facts = MachineFacts { images: [args.images.as_slice(), &machine.images].concat(), ..machine };
-    let done = write(files, &args.output, args.force, &facts, given.threads())?;
+    let replace = if args.force { Replace::Yes } else { Replace::No };
+    let done = write(files, &args.output, replace, &facts, given.threads())?;
     tell(&done);
     let mut out = out();
     writeln!(out, "{}", args.output.display())?;
@@ -110,7 +111,7 @@ pub fn merge_parts(parts: Vec<PathBuf>) -> Vec<PathBuf> {
         if files.list.len() != parts.len() {
             bail!("a file of the recording cannot be read");
         }
-        write(files, &target, true, &MachineFacts::of_this_one(), given.threads())
+        write(files, &target, Replace::ByAllOfIt, &MachineFacts::of_this_one(), given.threads())
     };
     match merged() {
         Ok(done) => tell(&done),
@@ -128,14 +129,23 @@ pub fn merge_parts(parts: Vec<PathBuf>) -> Vec<PathBuf> {
     vec![target]
 }
 
+/// Whether a file that is there is replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replace {
+    No,
+    Yes,
+    /// It is one of the files that are merged, and the others go: only if the result has everything that stands in them.
+    ByAllOfIt,
+}
+
 fn write(
     files: Files,
     output: &Path,
-    force: bool,
+    replace: Replace,
     facts: &MachineFacts,
     threads: usize,
 ) -> anyhow::Result<Merged> {
-    if output.exists() && !force {
+    if output.exists() && replace == Replace::No {
         bail!("{} is there already: name another file, or --force", output.display());
     }
     let failed = || format!("{}: cannot be written", output.display());
@@ -144,11 +154,16 @@ fn write(
     let options = MergeOptions { images: Some(&sources), volumes: &facts.volumes, threads };
     let scratch = Scratch::beside(output).with_context(failed)?;
     let whole = scratch.path().join("merged.etl");
-    let file = BufWriter::with_capacity(1 << 20, File::create(&whole).with_context(failed)?);
-    let mut done = merge(&files.list, &options, file)?;
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(&whole).with_context(failed)?);
+    let mut done = merge(&files.list, &options, &mut file)?;
     done.ledger.merge(&files.ledger);
-    // Windows replaces no file that is open.
-    drop(files);
+    if replace == Replace::ByAllOfIt && is_in_part(&done.ledger) {
+        bail!("something in them cannot be read");
+    }
+    let file = file.into_inner().map_err(|error| error.into_error()).with_context(failed)?;
+    file.sync_all().with_context(failed)?;
+    // Windows renames and replaces no file that is open.
+    drop((file, files));
     std::fs::rename(&whole, output).with_context(failed)?;
     Ok(done)
 }
@@ -170,5 +185,38 @@ fn tell(done: &Merged) {
             number(missing as u64),
             number(done.images as u64)
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn parts_go_only_when_all_of_them_is_in_the_merged_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut scenario = etwhy_synth::Scenario::parse(etwhy_synth::DEMO, "demo").unwrap();
+        scenario.scale(0.01).unwrap();
+        let part = folder.path().join("slow.etl");
+        etwhy_synth::write(&scenario, &part, &mut |_| {}).unwrap();
+        let mut whole = std::fs::read(&part).unwrap();
+        // As a session leaves it: not merged.
+        for name in ["Relogger", "[multiple files]"] {
+            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            while let Some(at) = whole.windows(name.len()).position(|bytes| bytes == name) {
+                whole.get_mut(at..at + 2).unwrap().copy_from_slice(b"S\0");
+            }
+        }
+        // The header of the last buffer but one says nonsense.
+        let mut damaged = whole.clone();
+        let at = (whole.len() / 0x10000).saturating_sub(2) * 0x10000;
+        damaged.get_mut(at..at + 0x40).unwrap().fill(0xFF);
+        std::fs::write(&part, &damaged).unwrap();
+        assert_eq!(merge_parts(vec![part.clone()]), [part.clone()]);
+        assert!(std::fs::read(&part).unwrap() == damaged, "it stays as it was");
+        std::fs::write(&part, &whole).unwrap();
+        assert_eq!(merge_parts(vec![part.clone()]), [part.clone()]);
+        assert!(std::fs::read(&part).unwrap() != whole, "it is packed now");
     }
 }
