@@ -80,6 +80,9 @@ pub fn in_part(db: &Database) -> Option<String> {
 /// The exit code of an error.
 pub fn of_error(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
+        if cause.is::<crate::open::Changed>() {
+            return Exit::InPart;
+        }
         if let Some(error) = cause.downcast_ref::<etwhy_etl::Error>() {
             return match error {
                 etwhy_etl::Error::NotATrace { .. } => Exit::NotATrace,

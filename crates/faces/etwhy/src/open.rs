@@ -8,7 +8,7 @@ mod loggers;
 pub mod logs;
 mod recordings;
 
-pub use events::Events;
+pub use events::{Changed, Events};
 pub use folder::folder_limits;
 pub use recordings::{Recording, Recordings, SeveralRecordings};
 

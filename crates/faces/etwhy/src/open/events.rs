@@ -17,6 +17,22 @@ pub struct Events {
     threads: usize,
 }
 
+/// Files have lost records since the pass: what was written before is not all of it.
+#[derive(Debug)]
+pub struct Changed {
+    made: usize,
+    rows: usize,
+}
+
+impl std::error::Error for Changed {}
+
+impl std::fmt::Display for Changed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Changed { made, rows } = self;
+        write!(f, "the trace changed while it was read: {made} of its {rows} events are still there")
+    }
+}
+
 /// Parts of the table, as somebody else makes them.
 pub struct Parts<P>(Receiver<Option<P>>);
 
@@ -48,16 +64,17 @@ impl Events {
     /// Makes the rows part by part, at least one (which may have no rows), until `each` has had enough.
     ///
     /// # Errors
-    /// Those of the table builder and of `each`.
+    /// Those of the table builder and of `each`; if files have lost records since the pass.
     pub fn each(&self, mut each: impl FnMut(Table) -> anyhow::Result<ControlFlow<()>>) -> anyhow::Result<()> {
-        let mut failed = None;
-        self.late.each(&self.files, self.threads, &mut |part| {
-            each(part).unwrap_or_else(|error| {
-                failed = Some(error);
-                ControlFlow::Break(())
-            })
+        let mut ended = Ok(ControlFlow::Continue(()));
+        let made = self.late.each(&self.files, self.threads, &mut |part| {
+            ended = each(part);
+            ended.as_ref().map_or(ControlFlow::Break(()), |ended| *ended)
         })?;
-        failed.map_or(Ok(()), Err)
+        if ended?.is_continue() && made < self.rows() {
+            return Err(Changed { made, rows: self.rows() }.into());
+        }
+        Ok(())
     }
 
     /// Makes the rows part by part; what `prepare` makes of them is written on another thread.

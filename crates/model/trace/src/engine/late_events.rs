@@ -54,7 +54,8 @@ impl LateEvents {
     }
 
     /// Makes the rows from the files of the pass, in their order, in tables of some thousands of rows (one without rows if
-    /// there is none), until `each` has had enough.
+    /// there is none), until `each` has had enough. Gives their number: fewer than [`LateEvents::rows`] if it had, or if files have
+    /// changed since the pass.
     ///
     /// # Errors
     /// Only those of the table builder.
@@ -63,7 +64,7 @@ impl LateEvents {
         files: &[EtlFile],
         threads: usize,
         each: &mut dyn FnMut(Table) -> ControlFlow<()>,
-    ) -> etwhy_table::Result<()> {
+    ) -> etwhy_table::Result<usize> {
         let timeline = Timeline::read(files, &mut Ledger::new());
         let owners = self.owners.read::<OwnerRow>().map_err(|absent| TableError::NoColumn {
             table: self.owners.name().to_owned(),
@@ -76,7 +77,7 @@ impl LateEvents {
         let mut maker = RowMaker::default();
         let mut rows = TableBuilder::new(&Memory::unlimited());
         let mut ledger = Ledger::new();
-        let mut made = 0usize;
+        let (mut made, mut in_part) = (0usize, 0usize);
         let mut result = Ok(());
         let mut goes_on = true;
         let mut hand_over = |rows: &mut TableBuilder<_>| match rows.take(&self.texts) {
@@ -128,15 +129,15 @@ impl LateEvents {
                 stack_id: number(owner.stack_id()),
             };
             rows.push(maker.row(&event, owner, &mut |text| self.texts.interned(text)));
-            made += 1;
-            if made.is_multiple_of(PART_ROWS) || rows.text_bytes() >= PART_TEXT {
+            (made, in_part) = (made + 1, in_part + 1);
+            if in_part >= PART_ROWS || rows.text_bytes() >= PART_TEXT {
                 goes_on = hand_over(&mut rows);
-                made = 0;
+                in_part = 0;
             }
         });
         if goes_on {
             hand_over(&mut rows);
         }
-        result
+        result.map(|()| made)
     }
 }

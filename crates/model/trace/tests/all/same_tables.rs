@@ -9,11 +9,14 @@ use crate::support;
 use etwhy_base::rng::{Rng, fnv1a};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
-use etwhy_table::Memory;
-use etwhy_trace::{Options, Output, analyse, catalog};
+use etwhy_etl::read::EtlFile;
+use etwhy_table::{Memory, Table};
+use etwhy_trace::catalog::event::RowsLater;
+use etwhy_trace::{Inputs, Options, Output, analyse, catalog};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// What is counted depends on who counts: the ledger is that of the tables that were asked for.
@@ -31,6 +34,10 @@ fn traces() -> Vec<PathBuf> {
 }
 
 fn read(path: &Path, tables: &BTreeSet<&str>, threads: usize) -> Output {
+    read_with(&[support::open(path)], tables, threads, Inputs::default())
+}
+
+fn read_with(files: &[EtlFile], tables: &BTreeSet<&str>, threads: usize, inputs: Inputs) -> Output {
     let mut ledger = Ledger::new();
     let options = Options {
         tables: Some(tables.iter().map(|&name| name.to_owned()).collect()),
@@ -38,14 +45,17 @@ fn read(path: &Path, tables: &BTreeSet<&str>, threads: usize) -> Output {
         symbols: etwhy_trace::Symbols::new(&[]),
         threads,
         decoder: Decoder::new(&DecoderOptions::default(), &mut ledger),
-        inputs: etwhy_trace::Inputs::default(),
+        inputs,
     };
-    analyse(&[support::open(path)], options, &mut (), ledger).unwrap()
+    analyse(files, options, &mut (), ledger).unwrap()
 }
 
 /// Hashes of all rows of a table, each with its text if it is to be shown.
 fn rows(output: &Output, name: &str) -> Vec<u64> {
-    let table = support::table(output, name);
+    hashes(support::table(output, name))
+}
+
+fn hashes(table: &Table) -> Vec<u64> {
     let columns = table.spec().columns.len();
     support::rows(table)
         .map(|row| {
@@ -56,7 +66,7 @@ fn rows(output: &Output, name: &str) -> Vec<u64> {
         .collect()
 }
 
-fn line(table: &etwhy_table::Table, row: u32, columns: usize) -> String {
+fn line(table: &Table, row: u32, columns: usize) -> String {
     let mut text = String::new();
     for column in 0..columns {
         let name = &table.spec().columns[column].name;
@@ -185,4 +195,46 @@ fn every_setting() {
         }
     }
     finish(&failures);
+}
+
+/// A pass that keeps no rows of table `event`.
+fn without_events(files: &[EtlFile]) -> Output {
+    let output = read_with(files, &BTreeSet::from(["event"]), 2, Inputs::default().with(vec![RowsLater]));
+    assert!(output.db.get("event").is_none());
+    output
+}
+
+#[test]
+fn rows_that_are_made_later_are_those_that_are_kept() {
+    for path in traces() {
+        let threads = [1, 2, 7][draw(&path, 1).below(3) as usize];
+        let kept = rows(&read(&path, &BTreeSet::from(["event"]), threads), "event");
+        let files = [support::open(&path)];
+        let late = without_events(&files).events.unwrap();
+        let mut made = Vec::new();
+        let count = late.each(&files, threads, &mut |part| {
+            made.extend(hashes(&part));
+            ControlFlow::Continue(())
+        });
+        assert_eq!((count.unwrap(), late.rows()), (kept.len(), kept.len()), "{}", path.display());
+        assert!(made == kept, "{}, {threads} threads", path.display());
+    }
+}
+
+/// Windows lets nobody cut a file that is mapped.
+#[cfg(unix)]
+#[test]
+fn a_file_that_shrinks_between_pass_and_rows_gives_fewer_of_them() {
+    let Some(path) = etwhy_testkit::corpus_file("etl/microsoft+perfview/net.4.5.x86_PerfViewData.etl") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.etl");
+    std::fs::copy(path, &copy).unwrap();
+    let files = [support::open(&copy)];
+    let late = without_events(&files).events.unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    let made = late.each(&files, 2, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(made > 0 && made < late.rows(), "{made} of {}", late.rows());
 }
