@@ -3,8 +3,9 @@
 //! # How it is computed
 //!
 //! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
-//! processor meanwhile. The process with the largest sum is the root, and its largest group of pieces (running, waiting for one class of
-//! things, keeping the processor) the cause. Running is explained by the samples of the thread in that time, waiting by the stack with which
+//! processor meanwhile, and time in the queue of a disk to the processes whose transfers were served meanwhile. The process with the
+//! largest sum is the root, and its largest group of pieces (running, waiting for one class of things, keeping the processor or the disk)
+//! the cause. Running is explained by the samples of the thread in that time, waiting by the stack with which
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
 //! called. What a wait for a file or page was for, file operations, hard faults and disk transfers of the same thread and time tell.
 //!
@@ -15,6 +16,7 @@
 //! A path leads to whoever ended each wait (see `critical_path`). A root with a small `share` is one of many: then nobody is the cause. Pieces
 //! before the trace or over missing buffers are unknown, and belong to nobody (`unknown_ns`).
 
+mod disk;
 mod evidence;
 
 use crate::derive::DerivedSpec;
@@ -57,8 +59,8 @@ define_table! {
         root_ns: i64 [Ns, Duration],
         /// Part of the time range that leads to it, 0 to 1.
         share: f64 [None, Other],
-        /// What it mostly did there: work, processor (it had the processor that the path waited for), or the class of its waits as in
-        /// `wait_chain`.
+        /// What it mostly did there: work, processor (it had the processor that the path waited for), disk (the disk served its
+        /// transfers meanwhile), or the class of its waits as in `wait_chain`.
         cause: Sym [None, Kind],
         /// Time of that.
         cause_ns: i64 [Ns, Duration],
@@ -90,6 +92,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
 enum Cause<'d> {
     Work,
     Processor,
+    Disk,
     Wait(&'d str),
 }
 
@@ -98,6 +101,7 @@ impl Cause<'_> {
         match self {
             Cause::Work => "work",
             Cause::Processor => "processor",
+            Cause::Disk => "disk",
             Cause::Wait(class) => class,
         }
     }
@@ -169,6 +173,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     }
     let threads = db.read_or_empty::<ThreadRow>();
     let process_of = |utid: i64| threads.get(utid).and_then(|thread| thread.upid()).unwrap_or(-1);
+    let disks = disk::Disks::read(db);
     let mut paths: Vec<Path<'_>> = Vec::new();
     for row in &links {
         if paths.last().is_none_or(|path| path.id != row.path_id()) {
@@ -199,16 +204,30 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             }
         };
         let charged = row.displaced_by_utid().unwrap_or_else(|| row.utid());
-        path.pieces.push(Piece {
-            from: row.start_ns(),
-            to: row.start_ns().saturating_add(row.dur_ns()),
-            depth: usize::try_from(row.depth()).unwrap_or(0),
-            upid: process_of(charged),
-            utid: charged,
-            on_path: row.utid(),
-            cause,
-            stack: row.stack_id().unwrap_or(-1),
-        });
+        let mut piece = |from: i64, to: i64, (upid, utid): (i64, i64), cause| {
+            path.pieces.push(Piece {
+                from,
+                to,
+                depth: usize::try_from(row.depth()).unwrap_or(0),
+                upid,
+                utid,
+                on_path: row.utid(),
+                cause,
+                stack: row.stack_id().unwrap_or(-1),
+            });
+        };
+        let (from, to) = (row.start_ns(), row.start_ns().saturating_add(row.dur_ns()));
+        let whose = (process_of(charged), charged);
+        match cause {
+            // While its transfer stands in the queue of a disk, those have it that are served.
+            Cause::Wait("io" | "page_fault" | "other") => {
+                for (from, to, other) in disks.parts(row.utid(), whose.0, from, to).into_iter().rev() {
+                    let cause = if other.is_some() { Cause::Disk } else { cause };
+                    piece(from, to, other.unwrap_or(whose), cause);
+                }
+            }
+            _ => piece(from, to, whose, cause),
+        }
     }
     let names = names(db);
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
@@ -238,6 +257,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                     largest(pieces.iter().map(|p| (p.stack, length(p)))).map_or(-1, |(stack, _)| stack);
                 evidence.wait(utid, stack, times)
             }
+            // Its transfers tell which file it had the disk for.
+            Cause::Disk => evidence.wait(utid, -1, times),
             _ => evidence.run(utid, times),
         };
         let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
@@ -246,16 +267,18 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     evidence.look(db);
     for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
         let mut seen = evidence.seen_at(request);
-        if let Some(Whose::Windows { routine }) = seen.whose.filter(|_| system.contains(&upid)) {
+        // What the System process transfers is its own, whatever its threads did meanwhile.
+        let for_others = system.contains(&upid) && cause != Cause::Disk;
+        if let Some(Whose::Windows { routine }) = seen.whose.filter(|_| for_others) {
             // Drivers further in take part in the work of Windows' own routine; it is not theirs.
             let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
             (seen.function, seen.callee) = (label, None);
         }
         let mut did = did(cause, &seen);
-        let driver = match seen.whose.filter(|_| system.contains(&upid)) {
+        let driver = match seen.whose.filter(|_| for_others) {
             Some(Whose::Driver { module, .. }) => facts.module(module).map(|module| module.name.clone()),
             Some(Whose::Windows { .. }) => None,
-            _ if system.contains(&upid) => {
+            _ if for_others => {
                 did.push_str(" (no stack tells whether a driver had queued the work)");
                 None
             }
@@ -308,6 +331,10 @@ fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
     match cause {
         Cause::Work => at("worked"),
         Cause::Processor => at("had the processor"),
+        Cause::Disk => match &seen.path {
+            Some(path) => format!("kept the disk busy with transfers of {path}"),
+            None => "kept the disk busy".to_owned(),
+        },
         Cause::Wait("lock") => at("waited for a lock"),
         Cause::Wait("sleep") => at("slept"),
         Cause::Wait("call") => at("waited for an answer"),

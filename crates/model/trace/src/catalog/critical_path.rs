@@ -60,7 +60,8 @@ define_table! {
         utid: i32 [None, Thread],
         /// Processor on which it ran, or for which it waited in the queue.
         cpu: Option<i32> [None, Cpu],
-        /// Thread that had the processor while this one was ready; null for other pieces, and where the processor was idle.
+        /// Thread that had the processor for most of the time in which this one was ready (as far as the processor's last 32 switches tell); null for other
+        /// pieces, and where the processor was idle.
         displaced_by_utid: Option<i32> [None, Thread],
         /// Why it waited.
         wait_reason: Option<Sym> [None, Kind],

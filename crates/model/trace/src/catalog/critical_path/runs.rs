@@ -12,12 +12,20 @@ const MAX_RUNS: usize = 1 << 19;
 /// What came back sooner gets no stack, except where somebody asked for the path: it explains little, and there are many.
 const MIN_STACK_OFF_NS: i64 = 5_000_000;
 
+/// A thread that was ready for longer asks who had the processor most of that time; for others it is who had it last.
+const LONG_READY_NS: i64 = 1_000_000;
+
+/// Runs of a processor that are remembered for that.
+const RECENT: usize = 32;
+
 #[derive(Default)]
 pub(super) struct Runs {
     /// Runs of each thread, in time order.
     pub threads: Vec<VecDeque<Piece>>,
     /// Thread that runs on each processor.
     open: Vec<Option<u32>>,
+    /// Thread and start of the last runs of each processor, in time order; the idle thread is [`NOBODY`].
+    recent: Vec<VecDeque<(u32, i64)>>,
     /// Runs kept, and those that ever were.
     kept: usize,
     pub seen: usize,
@@ -34,6 +42,7 @@ impl Runs {
         let index = usize::from(cpu);
         if self.open.len() <= index {
             self.open.resize(index + 1, None);
+            self.recent.resize_with(index + 1, VecDeque::new);
         }
         let new = (switch.new_tid != 0).then_some(switch.new_utid);
         let old = self.open.get_mut(index).and_then(|slot| std::mem::replace(slot, new));
@@ -41,6 +50,21 @@ impl Runs {
             && let Some(piece) = self.threads.get_mut(old as usize).and_then(VecDeque::back_mut)
         {
             piece.to = event.ns;
+        }
+        let last = if switch.old_tid == 0 { NOBODY } else { switch.old_utid };
+        let since = match (switch.ready_ns, switch.prev) {
+            (Some(ready), _) => event.ns.saturating_sub(ready),
+            (None, prev) => prev.map_or(event.ns, |prev| prev.ns),
+        };
+        let mut after = last;
+        if let Some(recent) = self.recent.get_mut(index) {
+            if new.is_some() && event.ns.saturating_sub(since) >= LONG_READY_NS {
+                after = had_most(recent, since, event.ns).unwrap_or(last);
+            }
+            if recent.len() >= RECENT {
+                recent.pop_front();
+            }
+            recent.push_back((new.unwrap_or(NOBODY), event.ns));
         }
         let Some(new) = new else { return };
         if self.threads.len() <= new as usize {
@@ -66,7 +90,7 @@ impl Runs {
                 true => cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(new)),
                 false => NO_STACK,
             },
-            after: if switch.old_tid == 0 { NOBODY } else { switch.old_utid },
+            after,
         };
         if let Some(pieces) = self.threads.get_mut(new as usize) {
             if pieces.is_empty() {
@@ -101,5 +125,40 @@ impl Runs {
         self.first_ns = begin;
         // The last runs of very many threads, or a first moment far too early: it must pay to look at all of them again.
         self.limit = self.kept.saturating_add(MAX_RUNS / 8);
+    }
+}
+
+/// The thread that had a processor for most of a time that ends now.
+fn had_most(recent: &VecDeque<(u32, i64)>, since: i64, now: i64) -> Option<u32> {
+    let mut sums: Vec<(u32, i64)> = Vec::new();
+    let mut end = now;
+    for &(utid, from) in recent.iter().rev() {
+        if end <= since {
+            break;
+        }
+        let ns = end.saturating_sub(from.max(since));
+        end = from;
+        match sums.iter_mut().find(|sum| sum.0 == utid) {
+            Some(sum) => sum.1 = sum.1.saturating_add(ns),
+            None if utid == NOBODY => {}
+            None => sums.push((utid, ns)),
+        }
+    }
+    // Of equal ones the later, as if there were no sums.
+    sums.iter().rev().max_by_key(|sum| sum.1).map(|sum| sum.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_had_the_processor_longest_displaced_others() {
+        // 1 runs from 10 to 90, 2 from 90 to 93, nobody until 95, 2 until 100.
+        let recent: VecDeque<_> = [(3, 0), (1, 10), (2, 90), (NOBODY, 93), (2, 95)].into();
+        assert_eq!(had_most(&recent, 20, 100), Some(1));
+        assert_eq!(had_most(&recent, 88, 100), Some(2));
+        assert_eq!(had_most(&recent, 93, 95), Some(2), "only what is remembered as later than that");
+        assert_eq!(had_most(&VecDeque::new(), 0, 100), None);
     }
 }

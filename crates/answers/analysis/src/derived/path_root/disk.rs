@@ -1,0 +1,96 @@
+//! Who had the disk while somebody waited for it: a transfer that stands in a queue waits for those that were asked for before it. What
+//! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long.
+
+use etwhy_table::Database;
+use etwhy_trace::catalog::disk_io::DiskIoRow;
+use foldhash::HashMap;
+
+/// A part of a wait, and the process and thread whose transfer was served then, if it was another's.
+pub(super) type Part = (i64, i64, Option<(i64, i64)>);
+
+/// A transfer: start of service, completion, when it was asked for, its process and thread.
+type Served = (i64, i64, i64, i64, i64);
+
+/// All transfers, as far as waits need them.
+#[derive(Default)]
+pub(super) struct Disks {
+    /// Of each disk, one after the other.
+    served: HashMap<i64, Vec<Served>>,
+    /// Of each thread: start and completion, when its own service began, and disk.
+    asked: HashMap<i64, Vec<(i64, i64, i64, i64)>>,
+}
+
+impl Disks {
+    pub fn read(db: &Database) -> Disks {
+        let mut disks = Disks::default();
+        for row in &db.read_or_empty::<DiskIoRow>() {
+            let disk = i64::from(row.disk());
+            let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
+            let (upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
+            if begun < done {
+                disks.served.entry(disk).or_default().push((begun, done, row.start_ns(), upid, utid));
+            }
+            if row.start_ns() < begun && utid >= 0 {
+                disks.asked.entry(utid).or_default().push((row.start_ns(), done, begun, disk));
+            }
+        }
+        disks.served.values_mut().for_each(|list| list.sort_unstable());
+        disks.asked.values_mut().for_each(|list| list.sort_unstable());
+        disks
+    }
+
+    /// The parts of a wait of a thread for a transfer, in time order: in those with a name the disk served that other process.
+    pub fn parts(&self, utid: i64, upid: i64, from: i64, to: i64) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut at = from;
+        let mine = self.asked.get(&utid).map_or(&[][..], Vec::as_slice);
+        // Waits for a transfer begin with it, or soon after: those that began long before are others'.
+        let first = mine.partition_point(|asked| asked.0 < from.saturating_sub(to.saturating_sub(from)));
+        for &(start, done, begun, disk) in mine.iter().skip(first).take_while(|asked| asked.0 < to) {
+            if done <= from {
+                continue;
+            }
+            let Some(served) = self.served.get(&disk) else { continue };
+            let next = served.partition_point(|s| s.1 <= start.max(from));
+            for &(since, until, asked, other, thread) in served.iter().skip(next).take_while(|s| s.0 < begun)
+            {
+                let (since, until) = (since.max(at), until.min(begun).min(to));
+                if other < 0 || other == upid || asked > start || since >= until {
+                    continue;
+                }
+                if at < since {
+                    parts.push((at, since, None));
+                }
+                parts.push((since, until, Some((other, thread))));
+                at = until;
+            }
+        }
+        if at < to {
+            parts.push((at, to, None));
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_shared_out_by_whom_the_disk_served() {
+        let mut disks = Disks::default();
+        // Process 1 had the disk from 0 to 30, process 2 (thread 20) asked at 5 and was served from 30 to 40.
+        disks.served.insert(0, vec![(0, 10, 0, 1, 10), (10, 30, 1, 1, 10), (30, 40, 5, 2, 20)]);
+        disks.asked.insert(20, vec![(5, 40, 30, 0)]);
+        assert_eq!(
+            disks.parts(20, 2, 6, 40),
+            [(6, 10, Some((1, 10))), (10, 30, Some((1, 10))), (30, 40, None)]
+        );
+        assert_eq!(disks.parts(20, 1, 6, 40), [(6, 40, None)], "its own transfers are its own");
+        assert_eq!(disks.parts(21, 3, 6, 40), [(6, 40, None)], "it asked for nothing");
+        assert_eq!(disks.parts(20, 2, 40, 50), [(40, 50, None)], "behind it");
+        // A drive that serves several at once: what was asked for at 6 is done at 30, before what was asked for at 5.
+        disks.served.insert(0, vec![(0, 10, 0, 1, 10), (10, 30, 6, 1, 10), (30, 40, 5, 2, 20)]);
+        assert_eq!(disks.parts(20, 2, 6, 40), [(6, 10, Some((1, 10))), (10, 40, None)]);
+    }
+}
