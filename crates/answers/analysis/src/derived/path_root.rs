@@ -3,9 +3,10 @@
 //! # How it is computed
 //!
 //! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
-//! processor meanwhile, and time in the queue of a disk to the processes whose transfers were served meanwhile. The process with the
-//! largest sum is the root, and its largest group of pieces (running, waiting for one class of things, keeping the processor or the disk)
-//! the cause. Running is explained by the samples of the thread in that time, waiting by the stack with which
+//! processor meanwhile, and time in the queue of a disk to the processes whose transfers were served meanwhile; what DPCs and ISRs took of
+//! a run is charged to the driver whose routine took most of it. The process with the largest sum is the root, and its largest group of
+//! pieces (running, waiting for one class of things, keeping the processor or the disk) the cause. Running is explained by the samples of
+//! the thread in that time, waiting by the stack with which
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
 //! called. What a wait for a file or page was for, file operations, hard faults and disk transfers of the same thread and time tell.
 //!
@@ -30,7 +31,7 @@ use foldhash::{HashMap, HashSet};
 define_table! {
     /// Roots of critical paths: who the time range was really spent on.
     pub table PATH_ROOT: PathRootRow = "path_root" {
-        version: 3,
+        version: 4,
         /// Path (table `critical_path`).
         path_id: i32 [None, Id],
         /// Why the path was looked at, as in `critical_path`.
@@ -49,9 +50,10 @@ define_table! {
         unknown_ns: i64 [Ns, Duration],
         /// Process that most of the rest leads to.
         root_upid: Option<i32> [None, Process],
-        /// Its name; with its services for a host of services. For work that a driver queued to the System process: the driver.
+        /// Its name; with its services for a host of services. For work that a driver queued to the System process, or did in DPCs and ISRs: the
+        /// driver.
         root: Sym [None, Name],
-        /// Driver whose work the System process did there.
+        /// Driver whose work the System process did there, or whose DPCs and ISRs ran there; for these the process is System too.
         root_driver: Option<Sym> [None, Name],
         /// It is the process whose time range it is.
         own: bool [None, Flag],
@@ -59,8 +61,8 @@ define_table! {
         root_ns: i64 [Ns, Duration],
         /// Part of the time range that leads to it, 0 to 1.
         share: f64 [None, Other],
-        /// What it mostly did there: work, processor (it had the processor that the path waited for), disk (the disk served its
-        /// transfers meanwhile), or the class of its waits as in `wait_chain`.
+        /// What it mostly did there: work, processor (it had the processor that the path waited for), interrupt (its DPCs and ISRs had it),
+        /// disk (the disk served its transfers meanwhile), or the class of its waits as in `wait_chain`.
         cause: Sym [None, Kind],
         /// Time of that.
         cause_ns: i64 [Ns, Duration],
@@ -93,6 +95,8 @@ enum Cause<'d> {
     Work,
     Processor,
     Disk,
+    /// DPCs and ISRs, most of them of this module.
+    Interrupt(&'d str),
     Wait(&'d str),
 }
 
@@ -102,12 +106,14 @@ impl Cause<'_> {
             Cause::Work => "work",
             Cause::Processor => "processor",
             Cause::Disk => "disk",
+            Cause::Interrupt(_) => "interrupt",
             Cause::Wait(class) => class,
         }
     }
 }
 
 /// A piece of a path.
+#[derive(Clone, Copy)]
 struct Piece<'d> {
     from: i64,
     to: i64,
@@ -133,6 +139,12 @@ struct Path<'d> {
     dur_ns: i64,
     unknown_ns: i64,
     pieces: Vec<Piece<'d>>,
+}
+
+/// Whom a piece is charged to: a process, of System a thread, since its threads work for different drivers, or a module with its interrupts.
+fn whom<'d>(piece: &Piece<'d>, systems: &HashSet<i64>) -> (i64, i64, Option<Cause<'d>>) {
+    let utid = if systems.contains(&piece.upid) { piece.utid } else { -1 };
+    (piece.upid, utid, Some(piece.cause).filter(|cause| matches!(cause, Cause::Interrupt(_))))
 }
 
 /// The largest sum, and its key.
@@ -174,6 +186,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let threads = db.read_or_empty::<ThreadRow>();
     let process_of = |utid: i64| threads.get(utid).and_then(|thread| thread.upid()).unwrap_or(-1);
     let disks = disk::Disks::read(db);
+    let systems = system_processes(db);
+    // Drivers have no process of their own.
+    let system = systems.iter().copied().min().unwrap_or(NO_PROCESS);
     let mut paths: Vec<Path<'_>> = Vec::new();
     for row in &links {
         if paths.last().is_none_or(|path| path.id != row.path_id()) {
@@ -218,9 +233,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         };
         let (from, to) = (row.start_ns(), row.start_ns().saturating_add(row.dur_ns()));
         let whose = (process_of(charged), charged);
-        match cause {
+        match (cause, row.interrupted_by()) {
+            // When in the run they came is not recorded, and does not matter for sums.
+            (_, Some(module)) => {
+                let own_end = to.saturating_sub(row.interrupted_ns());
+                piece(own_end, to, (system, -1), Cause::Interrupt(module));
+                piece(from, own_end, whose, cause);
+            }
             // While its transfer stands in the queue of a disk, those have it that are served.
-            Cause::Wait("io" | "page_fault" | "other") => {
+            (Cause::Wait("io" | "page_fault" | "other"), None) => {
                 for (from, to, other) in disks.parts(row.utid(), whose.0, from, to).into_iter().rev() {
                     let cause = if other.is_some() { Cause::Disk } else { cause };
                     piece(from, to, other.unwrap_or(whose), cause);
@@ -233,18 +254,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
     let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
     let mut evidence = Evidence::new(&facts, &stacks);
-    let system = system_processes(db);
     let mut found = Vec::new();
     for path in &paths {
         let length = |piece: &Piece<'_>| piece.to.saturating_sub(piece.from);
-        // Threads of the System process work for different drivers.
-        let whom =
-            |piece: &Piece<'_>| (piece.upid, if system.contains(&piece.upid) { piece.utid } else { -1 });
-        let Some((root, root_ns)) = largest(path.pieces.iter().map(|p| (whom(p), length(p)))) else {
+        let Some((root, root_ns)) = largest(path.pieces.iter().map(|p| (whom(p, &systems), length(p))))
+        else {
             continue;
         };
         let upid = root.0;
-        let own = || path.pieces.iter().filter(|piece| whom(piece) == root);
+        let own = || path.pieces.iter().filter(|piece| whom(piece, &systems) == root);
         let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), length(p)))) else {
             continue;
         };
@@ -259,16 +277,25 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             }
             // Its transfers tell which file it had the disk for.
             Cause::Disk => evidence.wait(utid, -1, times),
+            Cause::Interrupt(_) => evidence.nothing(),
             _ => evidence.run(utid, times),
         };
         let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
         found.push((path, upid, root_ns, cause, cause_ns, utid, request, chain));
     }
     evidence.look(db);
-    for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
+    for (path, upid, root_ns, cause, cause_ns, utid, request, mut chain) in found {
         let mut seen = evidence.seen_at(request);
+        let interrupting = match cause {
+            Cause::Interrupt(module) => {
+                // A driver interrupts whoever runs, and System has no part in it.
+                _ = chain.pop();
+                Some(module)
+            }
+            _ => None,
+        };
         // What the System process transfers is its own, whatever its threads did meanwhile.
-        let for_others = system.contains(&upid) && cause != Cause::Disk;
+        let for_others = systems.contains(&upid) && cause != Cause::Disk;
         if let Some(Whose::Windows { routine }) = seen.whose.filter(|_| for_others) {
             // Drivers further in take part in the work of Windows' own routine; it is not theirs.
             let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
@@ -276,6 +303,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         }
         let mut did = did(cause, &seen);
         let driver = match seen.whose.filter(|_| for_others) {
+            _ if interrupting.is_some() => interrupting.map(str::to_owned),
             Some(Whose::Driver { module, .. }) => facts.module(module).map(|module| module.name.clone()),
             Some(Whose::Windows { .. }) => None,
             _ if for_others => {
@@ -300,7 +328,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             root_upid: id(upid),
             root: strings.intern(root),
             root_driver: driver.as_deref().map(|driver| strings.intern(driver)),
-            own: upid == process_of(path.utid),
+            own: interrupting.is_none() && upid == process_of(path.utid),
             root_ns,
             share: root_ns as f64 / path.dur_ns.max(1) as f64,
             cause: strings.intern(cause.name()),
@@ -335,6 +363,7 @@ fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
             Some(path) => format!("kept the disk busy with transfers of {path}"),
             None => "kept the disk busy".to_owned(),
         },
+        Cause::Interrupt(_) => "kept the processor with its DPCs and ISRs".to_owned(),
         Cause::Wait("lock") => at("waited for a lock"),
         Cause::Wait("sleep") => at("slept"),
         Cause::Wait("call") => at("waited for an answer"),
@@ -351,6 +380,9 @@ fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
 
 /// Process id of the System process.
 const SYSTEM: i64 = 4;
+
+/// In place of the System process, if the trace does not name it.
+const NO_PROCESS: i64 = -2;
 
 fn system_processes(db: &Database) -> HashSet<i64> {
     let processes = db.read_or_empty::<ProcessRow>();

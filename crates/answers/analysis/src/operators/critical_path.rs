@@ -20,9 +20,9 @@ struct CauseKey {
 /// What took time on a path.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
-    /// run, ready, wait or unknown.
+    /// run, interrupt (DPCs and ISRs during a run), ready, wait or unknown.
     pub kind: String,
-    /// Process that it is charged to.
+    /// Process that it is charged to; the driver, for an interrupt.
     pub process: String,
     /// Thread id.
     pub tid: i64,
@@ -96,6 +96,8 @@ pub fn paths(db: &Database) -> Vec<Path> {
         let (start_ns, dur_ns) = (row.start_ns(), row.dur_ns());
         path.start_ns = path.start_ns.min(start_ns);
         path.dur_ns = path.dur_ns.saturating_add(dur_ns);
+        let interrupts = row.interrupted_by().map(|module| (module, row.interrupted_ns().min(dur_ns)));
+        let own_ns = dur_ns.saturating_sub(interrupts.map_or(0, |(_, ns)| ns));
         let cause = Cause {
             kind: row.kind().to_owned(),
             process: process_of(row.utid()),
@@ -103,9 +105,14 @@ pub fn paths(db: &Database) -> Vec<Path> {
             wait_reason: row.wait_reason().map(str::to_owned),
             readied_in_dpc: row.readied_in_dpc() == Some(true),
             leaf: leaf(row.stack_id()),
-            dur_ns,
+            dur_ns: own_ns,
             percent: 0.0,
         };
+        if let Some((module, dur_ns)) = interrupts {
+            let (kind, process) = ("interrupt".to_owned(), module.to_owned());
+            let cause = Cause { kind, process, leaf: None, dur_ns, ..cause.clone() };
+            path.links.push(Link { start_ns: start_ns.saturating_add(own_ns), depth: row.depth(), cause });
+        }
         path.links.push(Link { start_ns, depth: row.depth(), cause });
     }
     let mut paths: Vec<Path> = found.into_values().collect();

@@ -129,6 +129,9 @@ fn seconds(ns: i64) -> String {
 fn line(out: &mut impl Write, cause: &Cause, start: String) -> anyhow::Result<()> {
     let what = match cause.kind.as_str() {
         "run" => format!("{} ({}) ran", cause.process, cause.tid),
+        "interrupt" => {
+            format!("DPCs and ISRs, most of them of {}, while {} ran", cause.process, cause.tid)
+        }
         "ready" => format!("{} ({}) was ready, no processor", cause.process, cause.tid),
         "wait" => {
             let by = if cause.readied_in_dpc { ", ended by a DPC" } else { "" };

@@ -4,7 +4,7 @@ use super::missing::missing;
 use etwhy_analysis::cpu::{Cpu, Scope, Top};
 use etwhy_analysis::{activity, clr, cpu, disk};
 use etwhy_base::units::{duration_ns, percent};
-use etwhy_report::{Quality, Report, SCHEMA};
+use etwhy_report::{BillRow, Quality, Report, SCHEMA};
 use etwhy_rules::Outcome;
 use etwhy_table::Database;
 
@@ -18,7 +18,7 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
     let worst = super::headline::sentence(db, &findings, &bill);
     let sentence = worst.unwrap_or_else(|| match &activity {
         Some(activity) => super::activity::sentence(activity),
-        None => sentence(&cpu, &quality, &findings),
+        None => sentence(&cpu, &quality, &findings, &bill),
     });
     Report {
         schema: SCHEMA,
@@ -35,9 +35,10 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
     }
 }
 
-fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome]) -> String {
+fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome], bill: &[BillRow]) -> String {
     if cpu.samples == 0 {
-        return "Cannot tell who used the CPU: the trace holds no CPU samples.".to_owned();
+        let untold = || "Cannot tell who used the CPU: the trace holds no CPU samples.".to_owned();
+        return switched(findings, bill).unwrap_or_else(untold);
     }
     let total = cpu.busy_ns.saturating_add(cpu.idle_ns);
     let known_idle = cpu.idle_ns > 0;
@@ -77,6 +78,22 @@ fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome]) -> String {
     }
     text.push('.');
     text
+}
+
+/// Who used the processors according to context switches, which the bill rests on where there are no samples.
+fn switched(findings: &[Outcome], bill: &[BillRow]) -> Option<String> {
+    let found = |id: &str| findings.iter().find(|o| o.id == id).and_then(|o| o.hits.first());
+    if let Some(hit) = found("cpu.dominant-program").or_else(|| found("cpu.dominant")) {
+        return Some(format!("{}.", hit.headline.trim_end_matches('.')));
+    }
+    let used = |row: &&BillRow| row.kind == "process" && row.part == "culprit" && row.total_cpu_ns > 0;
+    let most = bill.iter().filter(used).max_by_key(|row| row.total_cpu_ns)?;
+    let share = most.share_percent.map_or(String::new(), |share| format!(", {share:.0} % of the processors"));
+    Some(format!(
+        "{} used more CPU time than any other process: {}{share}.",
+        most.culprit,
+        duration_ns(most.total_cpu_ns)
+    ))
 }
 
 /// Name and id of a process; what is no process has no id.

@@ -105,6 +105,43 @@ fn a_window_that_works_itself_is_its_own_root() {
     assert!(hang["hits"][0]["headline"].str().contains("it worked in editor.exe!Layout itself"), "{hang:#}");
 }
 
+/// DPCs of 20 ms that keep a thread from its processor, and a thread that has 170 ms of work there.
+const INTERRUPTED: &str = r#"
+[[dpc]]
+routine = "wifi.sys!Scan"
+cpus = [1]
+from = "1s"
+to = "5.8s"
+rate = 48
+duration = "20ms"
+arrival = "exact"
+
+[[task]]
+thread = "editor.exe/ui"
+cpus = [1]
+at = [1.3]
+steps = [{ run = "170ms" }]
+stack = "editor.exe!wWinMain;editor.exe!Layout"
+"#;
+
+#[test]
+fn what_dpcs_take_of_a_run_is_their_drivers_and_not_the_threads() {
+    let hang = asked(&format!("{HANG}{INTERRUPTED}"), "ui.hang", &[]);
+    let hit = &hang["hits"][0];
+    assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("wifi.sys", "driver"), "{hit:#}");
+    let root_ns = hit["values"]["root_ns"].int();
+    assert!((3_700_000_000..=4_100_000_000).contains(&root_ns), "{root_ns}");
+    assert!(hit["headline"].str().contains("which kept the processor with its DPCs and ISRs"), "{hit:#}");
+    assert!(hit["explanation"].str().contains("editor.exe > wifi.sys"), "{hit:#}");
+    // A tenth of the time is the card's, and the rest is the window's own work.
+    let few = INTERRUPTED.replace("20ms", "50us").replace("rate = 48", "rate = 2000").replace("170ms", "4s");
+    let hang = asked(&format!("{HANG}{few}"), "ui.hang", &[]);
+    let hit = &hang["hits"][0];
+    assert_eq!(hit["culprit"], "editor.exe", "{hit:#}");
+    let root_ns = hit["values"]["root_ns"].int();
+    assert!((3_650_000_000..=3_850_000_000).contains(&root_ns), "{root_ns}");
+}
+
 /// What is missing makes the root unknown, never another program guilty.
 #[test]
 fn missing_buffers_accuse_nobody() {

@@ -68,11 +68,13 @@ pub(super) fn brief(doc: &mut Doc, outcomes: &[Outcome]) {
     for outcome in found.iter().take(SHOWN) {
         let Some((first, others)) = outcome.hits.split_first() else { continue };
         let above_info = outcome.severity > Some(Severity::Info);
+        let (also, more) = others_named(first, others);
         let step = |text: &str| if above_info { first_sentence(text).to_owned() } else { String::new() };
         doc.finding(Finding {
             severity: outcome.severity.map_or("", Severity::name).to_owned(),
             headline: (&first.headline).into(),
-            more: others.len(),
+            also: also.into_iter().collect(),
+            more,
             fix: step(&first.fix).into(),
             caveats: outcome.caveats.iter().take(1).map(|caveat| step(caveat).into()).collect(),
             ..Finding::default()
@@ -88,6 +90,25 @@ pub(super) fn brief(doc: &mut Doc, outcomes: &[Outcome]) {
         format!("; {untold} cannot be determined (etwhy why --all says why)")
     };
     doc.text(format!("{} of {} patterns found{open}.", found.len(), outcomes.len()));
+}
+
+/// Names of other culprits that fit on a line.
+const OTHERS_NAMED: usize = 5;
+
+/// Who else is above info for the same reason, in one line, and how many hits are neither theirs nor told: a second culprit is not less
+/// guilty for standing below the first.
+fn others_named(first: &Hit, others: &[Hit]) -> (Option<Line>, usize) {
+    let label =
+        |hit: &Hit| hit.instance.as_ref().map_or(hit.culprit.as_str(), |i| i.label.as_str()).to_owned();
+    let of_first = label(first);
+    let mut named: Vec<String> = Vec::new();
+    for other in others.iter().filter(|hit| hit.severity > Severity::Info).map(label) {
+        if named.len() < OTHERS_NAMED && other != of_first && !named.contains(&other) {
+            named.push(other);
+        }
+    }
+    let untold = others.iter().filter(|hit| !named.contains(&label(hit))).count();
+    (Some(named).filter(|named| !named.is_empty()).map(|named| named.join(", ").into()), untold)
 }
 
 /// The first sentence, if the text has several. Names of files and commands have dots too, but no space and capital behind them.

@@ -1,7 +1,8 @@
 //! The critical path of a stretch of one thread: what it ran, what it waited for, and who ended each wait, transitively.
 //!
 //! # How it is computed
-//! The stretch is walked backwards from its end. While the thread ran, the time is its own. While it was ready, it is charged to
+//! The stretch is walked backwards from its end. While the thread ran, the time is its own, but for what DPCs and ISRs took of it
+//! (`interrupted_ns`; of a run that the path holds in part, as much as of the run). While it was ready, it is charged to
 //! the queue of the processor. While it waited, the path goes over to the thread that readied it, at the moment when it did
 //! so, and follows that one back to the start of the wait. If a DPC ended the wait (a timer, a transfer), or nothing tells who did, the
 //! time is charged to the wait itself with its reason. So every nanosecond of the stretch stands in exactly one row, and
@@ -23,6 +24,7 @@ use super::ui_delay::{self, WIN32K};
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PATHS_BEYOND_LIMIT;
 use crate::event::{Context, Event, Select, What};
+use crate::model::place::PlaceId;
 use crate::wait_class::{self, WaitClasses};
 use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::wait_reason;
@@ -37,7 +39,7 @@ define_table! {
     ///
     /// `dur_ns` of the rows of one path add up to the length of the stretch.
     pub table CRITICAL_PATH: CriticalPathRow = "critical_path" {
-        version: 2,
+        version: 3,
         /// Number of the stretch.
         path_id: i32 [None, Id],
         /// Why the stretch was looked at: asked, the kind of a window's delay (as in `ui_delay`), or lock wait, call wait, other wait.
@@ -63,6 +65,10 @@ define_table! {
         /// Thread that had the processor for most of the time in which this one was ready (as far as the processor's last 32 switches tell); null for other
         /// pieces, and where the processor was idle.
         displaced_by_utid: Option<i32> [None, Thread],
+        /// What DPCs and ISRs took of a run; 0 for other pieces.
+        interrupted_ns: i64 [Ns, Other],
+        /// Module of the routine that took most of that; null where it was less than 0.1 ms of the run.
+        interrupted_by: Option<Sym> [None, Name],
         /// Why it waited.
         wait_reason: Option<Sym> [None, Kind],
         /// What it waited for, as in `wait_chain`.
@@ -182,7 +188,7 @@ impl Analysis for Paths {
         if event.tag != SWITCH {
             let Ok(Some(delay)) = ui_delay::delay(event, cx) else { return };
             let Some(utid) = delay.utid else { return };
-            if let Some(path) = self.follow(delay.kind, utid, delay.start_ns, event.ns, cx) {
+            if let Some(path) = self.follow(delay.kind, utid, delay.start_ns, event, event.ns, cx) {
                 self.found.push(path);
             }
             return;
@@ -236,6 +242,8 @@ impl Analysis for Paths {
                     utid: link.utid as i32,
                     cpu: link.cpu.map(i32::from),
                     displaced_by_utid: link.displaced_by.map(|u| u as i32),
+                    interrupted_ns: link.interrupted,
+                    interrupted_by: link.routine.map(PlaceId::name_later),
                     wait_reason: link
                         .reason
                         .and_then(|r| wait_reason(u32::from(r)))
@@ -248,6 +256,7 @@ impl Analysis for Paths {
             }
         }
         end.stacks_of(&mut self.rows, "stack_id")?;
+        end.modules_of(&mut self.rows, "interrupted_by")?;
         Ok(vec![self.rows.into()])
     }
 }
@@ -276,13 +285,15 @@ impl Paths {
         origin: &'static str,
         utid: u32,
         from: i64,
+        event: &Event<'_>,
         to: i64,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Option<Followed> {
         if self.links >= self.most_links() {
             self.beyond += 1;
             return None;
         }
+        self.runs.look_at_open(event, cx);
         let links = path(&self.runs.threads, &cx.model.switches, utid, from, to);
         self.links += links.len();
         Some(Followed { origin, utid, from, to, links })
@@ -322,7 +333,8 @@ impl Paths {
             return;
         }
         let to = event.ns.saturating_sub(ready_ns);
-        let Some(followed) = self.follow("wait", utid, to.saturating_sub(wait_ns), to, cx) else { return };
+        let from = to.saturating_sub(wait_ns);
+        let Some(followed) = self.follow("wait", utid, from, event, to, cx) else { return };
         self.walked += followed.links.len();
         let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(utid));
         let waits = self.waits.entry(key).or_default();

@@ -45,6 +45,7 @@ pub mod pool;
 pub mod process;
 pub mod process_defunct;
 pub mod process_start;
+pub mod ready_cost;
 pub mod registry;
 pub mod sample;
 pub mod service;
@@ -113,6 +114,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &process::SPEC,
     &process_defunct::SPEC,
     &process_start::SPEC,
+    &ready_cost::SPEC,
     &registry::SPEC,
     &sample::SPEC,
     &service::SPEC,

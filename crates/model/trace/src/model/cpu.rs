@@ -19,16 +19,18 @@ const DPC: u8 = PerfInfo::DPC.opcode;
 const THREADED_DPC: u8 = PerfInfo::ThreadedDPC.opcode;
 const ISR: u8 = PerfInfo::ISR.opcode;
 
+const INTERRUPT: &[&str] = &["InitialTime", "Routine"];
+
 pub(crate) const SELECTS: &[Select] = &[
     Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
-    Select::kernel(PerfInfo::ThreadedDPC, &["InitialTime"]),
-    Select::kernel(PerfInfo::DPC, &["InitialTime"]),
-    Select::with(What::Kernel(PerfInfo::TimerDPC), DPC, &["InitialTime"]),
-    Select::with(What::Kernel(PerfInfo::IOTimer), DPC, &["InitialTime"]),
-    Select::kernel(PerfInfo::ISR, &["InitialTime"]),
+    Select::kernel(PerfInfo::ThreadedDPC, INTERRUPT),
+    Select::kernel(PerfInfo::DPC, INTERRUPT),
+    Select::with(What::Kernel(PerfInfo::TimerDPC), DPC, INTERRUPT),
+    Select::with(What::Kernel(PerfInfo::IOTimer), DPC, INTERRUPT),
+    Select::kernel(PerfInfo::ISR, INTERRUPT),
     // ISR-PASS runs at passive level in a thread of the system, which can be switched out: like a threaded DPC.
-    Select::with(What::Kernel(PerfInfo::ISR_PASS), THREADED_DPC, &["InitialTime"]),
-    Select::with(What::Kernel(PerfInfo::ISR_MSI), ISR, &["InitialTime"]),
+    Select::with(What::Kernel(PerfInfo::ISR_PASS), THREADED_DPC, INTERRUPT),
+    Select::with(What::Kernel(PerfInfo::ISR_MSI), ISR, INTERRUPT),
 ];
 
 /// A thread on a processor.
@@ -81,6 +83,10 @@ struct Cpu {
     /// Time in those on it.
     open_ns: i64,
     last: Interrupt,
+    /// Routines of the interrupts since the last switch, with their time; the longest ones if there are many.
+    routines: Vec<(u64, i64)>,
+    /// The one that took most of the run that the last switch has ended.
+    replaced_routine: Option<u64>,
     /// Ends of gaps, latest first.
     gap_ends: Vec<i64>,
     /// When it switched last: gaps before that are behind it.
@@ -138,6 +144,10 @@ fn join(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 /// Inner interrupts that one processor may have under an outer one that has not ended yet. Real ones nest a few
 /// levels deep, but a long DPC may be interrupted very often; beyond this the oldest are settled.
 const MOST_ENDED: usize = 4096;
+
+/// Routines of which one processor knows the time since its last switch. Behind that the smallest makes room and leaves its time to the next
+/// one, so that what took most stays (Metwally and others, 2005: Space-Saving).
+const MOST_ROUTINES: usize = 16;
 
 impl Cpus {
     /// Takes over where buffers may be missing, in place of what was known of that.
@@ -231,6 +241,16 @@ impl Cpus {
         self.list.get(usize::from(cpu)).map_or(0, |c| c.settled_ns.saturating_add(c.open_ns))
     }
 
+    /// Routine of the DPCs and ISRs that took most of the run that the last switch on `cpu` has ended; `None` if there were none.
+    pub fn replaced_routine(&self, cpu: u16) -> Option<u64> {
+        self.list.get(usize::from(cpu))?.replaced_routine
+    }
+
+    /// The same for what runs on `cpu` now.
+    pub fn interrupting_routine(&self, cpu: u16) -> Option<u64> {
+        self.list.get(usize::from(cpu))?.longest_routine()
+    }
+
     /// Threads that run at the end of the trace, and since how long (the idle thread: on all processors together).
     pub fn open_runs(&self, end_ns: i64) -> BTreeMap<u32, i64> {
         let mut open = BTreeMap::new();
@@ -319,6 +339,8 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         }
         let missed = cpu.running.is_some_and(|r| r.tid != old);
         cpu.replaced = cpu.running.filter(|_| !missed);
+        cpu.replaced_routine = cpu.longest_routine();
+        cpu.routines.clear();
         // A DPC that spans a switch does not exist; what has ended lies before it.
         cpu.settle();
         cpu.running =
@@ -341,7 +363,11 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         if mixed {
             cpu.settle();
         }
-        cpu.end_interrupt(start_ns, ns, event.tag == THREADED_DPC);
+        let threaded = event.tag == THREADED_DPC;
+        cpu.end_interrupt(start_ns, ns, threaded);
+        if let Some(routine) = event.u64(1).filter(|_| !threaded) {
+            cpu.add_routine(routine, cpu.last.exclusive_ns());
+        }
     }
 }
 
@@ -368,6 +394,20 @@ impl Cpu {
         }
         self.open_ns = self.open_ns.saturating_add(interrupt.inclusive_ns());
         self.ended.push(interrupt);
+    }
+
+    fn add_routine(&mut self, routine: u64, ns: i64) {
+        if let Some(known) = self.routines.iter_mut().find(|known| known.0 == routine) {
+            known.1 = known.1.saturating_add(ns);
+        } else if self.routines.len() < MOST_ROUTINES {
+            self.routines.push((routine, ns));
+        } else if let Some(least) = self.routines.iter_mut().min_by_key(|known| known.1) {
+            *least = (routine, least.1.saturating_add(ns));
+        }
+    }
+
+    fn longest_routine(&self) -> Option<u64> {
+        self.routines.iter().max_by_key(|known| known.1).map(|known| known.0)
     }
 
     fn settle(&mut self) {
@@ -410,6 +450,18 @@ mod tests {
         cpu.end_interrupt(10, 20, true);
         assert_eq!(cpu.last.exclusive_ns(), 8);
         assert_eq!(cpu.settled_ns + cpu.open_ns, 2);
+    }
+
+    #[test]
+    fn what_took_most_of_a_run_stays_known_among_many() {
+        let mut cpu = Cpu::default();
+        assert_eq!(cpu.longest_routine(), None);
+        for routine in 0..1_000 {
+            cpu.add_routine(routine, 1);
+            cpu.add_routine(7, 1);
+        }
+        assert_eq!(cpu.longest_routine(), Some(7));
+        assert_eq!(cpu.routines.len(), MOST_ROUTINES);
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Run {
     pub run_ns: i64,
     /// What DPCs and ISRs took of it.
     pub interrupted_ns: i64,
+    /// Routine that took most of that.
+    pub routine: Option<u64>,
 }
 
 /// A context switch and what went before.
@@ -192,6 +194,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         since_ns: run.since_ns,
         run_ns: ns.saturating_sub(run.since_ns),
         interrupted_ns: interrupted.saturating_sub(run.interrupted_ns),
+        routine: cx.model.cpus.replaced_routine(cpu),
     });
     let mut switch = Switch { new_utid, new_tid, old_utid, old_tid, old_run, ..Switch::default() };
     let number = |field: usize| event.u64(field).unwrap_or(0) as u8;

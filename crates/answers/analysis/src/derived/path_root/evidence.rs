@@ -93,6 +93,11 @@ impl<'e> Evidence<'e> {
         self.seen.len() - 1
     }
 
+    /// Asks nothing.
+    pub fn nothing(&mut self) -> usize {
+        self.request(Seen::default(), &[])
+    }
+
     /// Asks what a thread did while it ran.
     pub fn run(&mut self, utid: i64, times: Vec<(i64, i64)>) -> usize {
         let request = self.request(Seen::default(), &times);
@@ -158,7 +163,8 @@ impl<'e> Evidence<'e> {
         }
         let mut sums: HashMap<(usize, i64), i64> = HashMap::default();
         for row in &db.read_or_empty::<SampleRow>() {
-            let Some(stack) = row.stack_id() else { continue };
+            // What DPCs and ISRs did is not the thread's.
+            let Some(stack) = row.stack_id().filter(|_| !row.in_dpc() && !row.in_isr()) else { continue };
             let utid = row.utid();
             let ts = row.ts_ns();
             self.runs.overlaps(utid, ts, ts.saturating_add(1), |request, _| {

@@ -18,6 +18,9 @@ const LONG_READY_NS: i64 = 1_000_000;
 /// Runs of a processor that are remembered for that.
 const RECENT: usize = 32;
 
+/// Of less time in DPCs and ISRs nobody asks whose they were: every run of a busy machine has some.
+const MIN_INTERRUPTED_NS: i64 = 100_000;
+
 #[derive(Default)]
 pub(super) struct Runs {
     /// Runs of each thread, in time order.
@@ -46,10 +49,15 @@ impl Runs {
         }
         let new = (switch.new_tid != 0).then_some(switch.new_utid);
         let old = self.open.get_mut(index).and_then(|slot| std::mem::replace(slot, new));
-        if let (Some(old), Some(_)) = (old, switch.old_run)
+        if let (Some(old), Some(run)) = (old, switch.old_run)
             && let Some(piece) = self.threads.get_mut(old as usize).and_then(VecDeque::back_mut)
         {
             piece.to = event.ns;
+            piece.interrupted = run.interrupted_ns;
+            piece.routine = run
+                .routine
+                .filter(|_| run.interrupted_ns >= MIN_INTERRUPTED_NS)
+                .map(|routine| cx.place(None, routine));
         }
         let last = if switch.old_tid == 0 { NOBODY } else { switch.old_utid };
         let since = match (switch.ready_ns, switch.prev) {
@@ -90,6 +98,8 @@ impl Runs {
                 true => cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(new)),
                 false => NO_STACK,
             },
+            interrupted: 0,
+            routine: None,
             after,
         };
         if let Some(pieces) = self.threads.get_mut(new as usize) {
@@ -106,6 +116,25 @@ impl Runs {
         self.kept += 1;
         if !all && self.kept >= self.limit.max(MAX_RUNS) {
             self.forget(event.ns);
+        }
+    }
+
+    /// Takes over what interrupted the runs that go on now: of a window that was late the last one does.
+    pub fn look_at_open(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        for (cpu, open) in self.open.iter().enumerate() {
+            let Some(utid) = *open else { continue };
+            let Ok(cpu) = u16::try_from(cpu) else { continue };
+            let Some(running) = cx.model.cpus.running(cpu, event.ns).filter(|r| r.utid == utid) else {
+                continue;
+            };
+            let interrupted = cx.model.cpus.interrupted_ns(cpu).saturating_sub(running.interrupted_ns);
+            let routine =
+                cx.model.cpus.interrupting_routine(cpu).filter(|_| interrupted >= MIN_INTERRUPTED_NS);
+            let routine = routine.map(|routine| cx.place(None, routine));
+            let last = self.threads.get_mut(utid as usize).and_then(VecDeque::back_mut);
+            if let Some(piece) = last.filter(|piece| piece.to == i64::MAX) {
+                (piece.interrupted, piece.routine) = (interrupted, routine);
+            }
         }
     }
 

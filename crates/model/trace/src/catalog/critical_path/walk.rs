@@ -1,5 +1,6 @@
 //! The path of a thread between two moments, walked backwards over the runs of all threads.
 
+use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use crate::model::switch::{Switches, WAITING};
 use std::collections::VecDeque;
@@ -23,6 +24,10 @@ pub(super) struct Piece {
     pub by: u32,
     /// Thread that had the processor until then; [`NOBODY`] for the idle thread.
     pub after: u32,
+    /// What DPCs and ISRs took of the run.
+    pub interrupted: i64,
+    /// Routine that took most of it, if it was much.
+    pub routine: Option<PlaceId>,
     pub ticket: i32,
     pub cpu: u16,
     pub reason: u8,
@@ -64,6 +69,19 @@ pub(super) struct Link {
     pub ticket: i32,
     /// Thread that had the processor while this one was ready.
     pub displaced_by: Option<u32>,
+    /// What DPCs and ISRs took of a run, and the routine that took most of it.
+    pub interrupted: i64,
+    pub routine: Option<PlaceId>,
+}
+
+impl Piece {
+    /// What DPCs and ISRs took between two moments of the run, which goes on at `now` if its end is not known: as much of all as of the run.
+    fn interrupted_between(&self, from: i64, to: i64, now: i64) -> i64 {
+        let part = to.saturating_sub(from).max(0);
+        let whole = self.to.min(now.max(to)).saturating_sub(self.from).max(1);
+        let ns = i128::from(self.interrupted) * i128::from(part) / i128::from(whole);
+        i64::try_from(ns).unwrap_or(0).clamp(0, part)
+    }
 }
 
 /// Most pieces of one path, and most wake-ups that are followed into each other: a path of a minute on a busy server
@@ -84,6 +102,7 @@ pub(super) fn path(
     // Threads whose waits are being explained: thread, and the moment at which to go on with it.
     let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
     let (mut utid, mut at) = (utid, to);
+    let now = to;
     while links.len() < MOST_LINKS {
         let Some(&(_, low)) = waiting.last() else { break };
         if at <= low {
@@ -98,6 +117,7 @@ pub(super) fn path(
         let depth = waiting.len() as i32 - 1;
         let mut push = |kind, start: i64, end: i64, piece: Option<&Piece>| {
             if end > start {
+                let ran = piece.filter(|_| kind == Kind::Run);
                 links.push(Link {
                     from: start,
                     to: end,
@@ -112,6 +132,8 @@ pub(super) fn path(
                         .filter(|_| kind == Kind::Ready)
                         .map(|p| p.after)
                         .filter(|&after| after != NOBODY),
+                    interrupted: ran.map_or(0, |p| p.interrupted_between(start, end, now)),
+                    routine: ran.and_then(|p| p.routine),
                 });
             }
         };
@@ -126,6 +148,14 @@ pub(super) fn path(
         }
         // It was off the processors: the piece behind the moment tells why.
         let off_since = before.map_or(low, |p| p.to).max(low);
+        if let Some(next) = pieces.get(index).filter(|p| p.left == NEVER && p.ready != NEVER && p.ready < at)
+        {
+            // Its first run: nothing tells what went before, but it was readied.
+            let ready = next.ready.max(off_since);
+            push(Kind::Ready, ready, at, Some(next));
+            at = ready;
+            continue;
+        }
         // What left at this very moment was elsewhere before: nothing tells where.
         let Some(next) = pieces.get(index).filter(|p| p.left != NEVER && p.left < at) else {
             // It has not come back.
@@ -176,7 +206,8 @@ mod tests {
     fn piece(from: i64, to: i64, left: i64, ready: i64, by: Option<u32>) -> Piece {
         let (in_dpc, by) = (by.is_none(), by.unwrap_or(NOBODY));
         let (waited, reason, cpu, ticket, after) = (true, 6, 0, 0, NOBODY);
-        Piece { from, to, left, ready, by, in_dpc, waited, reason, cpu, ticket, after }
+        let (interrupted, routine) = (0, None);
+        Piece { from, to, left, ready, by, in_dpc, waited, reason, cpu, ticket, after, interrupted, routine }
     }
 
     fn short(links: &[Link]) -> Vec<(i64, i64, u32, &'static str)> {
@@ -220,6 +251,28 @@ mod tests {
     fn what_is_not_recorded_is_unknown() {
         let links = path(&[VecDeque::new()], &Switches::default(), 0, 3, 9);
         assert_eq!(short(&links), [(3, 9, 0, "unknown")]);
+    }
+
+    #[test]
+    fn the_first_run_was_ready_since_it_was_readied() {
+        let first = Piece { left: NEVER, ..piece(30, 40, 0, 12, Some(1)) };
+        let links = path(&[vec![first].into()], &Switches::default(), 0, 5, 35);
+        assert_eq!(short(&links), [(30, 35, 0, "run"), (12, 30, 0, "ready"), (5, 12, 0, "unknown")]);
+        // It was readied before the stretch.
+        let links = path(&[vec![first].into()], &Switches::default(), 0, 20, 35);
+        assert_eq!(short(&links), [(30, 35, 0, "run"), (20, 30, 0, "ready")]);
+    }
+
+    #[test]
+    fn interrupts_have_their_part_of_a_part_of_a_run() {
+        let run = Piece { left: NEVER, ready: NEVER, interrupted: 60, ..piece(0, 100, 0, 0, None) };
+        let taken = |to, from, at| {
+            let links = path(&[vec![Piece { to, ..run }].into()], &Switches::default(), 0, from, at);
+            links.iter().map(|l| l.interrupted).sum::<i64>()
+        };
+        assert_eq!((taken(100, 0, 100), taken(100, 50, 100), taken(100, 0, 10)), (60, 30, 6));
+        // It still runs: what was counted until now lies in the time until now.
+        assert_eq!((taken(i64::MAX, 0, 80), taken(i64::MAX, 40, 80)), (60, 30));
     }
 
     #[test]

@@ -1,0 +1,179 @@
+//! Who had the processor while a thread was ready.
+//!
+//! # How it is computed
+//! A thread that comes on a processor was ready before, for as long as table `thread_time` counts it. What ran on this processor in that time had
+//! what the thread waited for: runs of other threads, without the DPCs and ISRs that interrupted them, and these under the module whose routine
+//! took most of each run. Times of less than a millisecond are left out: waking a thread takes some microseconds on every machine.
+//!
+//! # What fools it
+//! Windows may have looked for a free processor elsewhere meanwhile; the thread is charged to the one on which it ran at last, which is right
+//! where it was bound to it or all were busy. Time that the idle thread had is time in which something else kept the thread from running (a
+//! limit of its job, a processor that woke slowly).
+
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::event::{Context, Event, Select};
+use crate::model::place::PlaceId;
+use etwhy_decode::kernel::events::Thread;
+use etwhy_table::{Sym, TableBuilder, define_table};
+use foldhash::HashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+define_table! {
+    /// Time that threads were ready, by who had the processor meanwhile.
+    pub table READY_COST: ReadyCostRow = "ready_cost" {
+        sorted_by: "utid", version: 1,
+        /// Process of the thread that was ready.
+        upid: Option<i32> [None, Process],
+        /// Thread that was ready.
+        utid: i32 [None, Thread],
+        /// Process that had the processor (the idle process, if nobody had it); null for DPCs and ISRs.
+        by_upid: Option<i32> [None, Other],
+        /// Module whose DPCs and ISRs had it; null for threads.
+        by_module: Option<Sym> [None, Name],
+        /// Times in the queue in which it had the processor.
+        count: i64 [Count, Count],
+        /// Time.
+        ready_ns: i64 [Ns, Duration],
+    }
+}
+
+/// Declaration.
+pub static SPEC: AnalysisSpec = AnalysisSpec {
+    tables: &[&READY_COST],
+    selects: &[Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"])],
+    stacks: false,
+    on_demand: false,
+    new: |memory| {
+        Box::new(Ready { rows: TableBuilder::new(memory), ran: Vec::new(), sums: HashMap::default() })
+    },
+};
+
+/// Shorter times in the queue are not charged.
+const MIN_READY_NS: i64 = 1_000_000;
+
+/// Runs of a processor that are remembered: two seconds of full quanta, or as many short runs as fit.
+const MAX_RUNS: usize = 64;
+
+/// Pairs of a thread and of what it was ready behind.
+const MAX_PAIRS: usize = 1 << 18;
+
+/// A run that has ended.
+#[derive(Clone, Copy)]
+struct Ran {
+    utid: u32,
+    from: i64,
+    to: i64,
+    interrupted: i64,
+    /// Routine that took most of that.
+    routine: Option<u64>,
+}
+
+/// What had the processor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum By {
+    Thread(u32),
+    Interrupts(PlaceId),
+}
+
+struct Ready {
+    rows: TableBuilder<ReadyCostRow>,
+    /// Latest runs of each processor.
+    ran: Vec<VecDeque<Ran>>,
+    /// Number and time by thread and by what had the processor.
+    sums: HashMap<(u32, By), (i64, i64)>,
+}
+
+impl Ready {
+    fn add(&mut self, utid: u32, by: By, ns: i64) {
+        if ns <= 0 || (self.sums.len() >= MAX_PAIRS && !self.sums.contains_key(&(utid, by))) {
+            return;
+        }
+        let sum = self.sums.entry((utid, by)).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(ns));
+    }
+}
+
+/// The part of a time range that a run had: its own time, and that of interrupts.
+fn shared(run: &Ran, from: i64, to: i64) -> (i64, i64) {
+    let part = run.to.min(to).saturating_sub(run.from.max(from)).max(0);
+    let whole = run.to.saturating_sub(run.from).max(1);
+    let interrupted = i128::from(run.interrupted) * i128::from(part) / i128::from(whole);
+    let interrupted = i64::try_from(interrupted).unwrap_or(0).clamp(0, part);
+    (part - interrupted, interrupted)
+}
+
+impl Analysis for Ready {
+    fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let (Some(_), Some(_)) = (event.u64(0), event.u64(1)) else { return };
+        let switch = cx.model.switches.current;
+        let cpu = usize::from(event.record.cpu);
+        if self.ran.len() <= cpu {
+            self.ran.resize_with(cpu + 1, VecDeque::new);
+        }
+        let Some(ran) = self.ran.get_mut(cpu) else { return };
+        if let Some(run) = switch.old_run {
+            if ran.len() >= MAX_RUNS {
+                ran.pop_front();
+            }
+            ran.push_back(Ran {
+                utid: switch.old_utid,
+                from: run.since_ns,
+                to: event.ns,
+                interrupted: run.interrupted_ns,
+                routine: run.routine,
+            });
+        }
+        let Some(ready) = switch.ready_ns.filter(|&ns| ns >= MIN_READY_NS && switch.new_tid != 0) else {
+            return;
+        };
+        let (from, to) = (event.ns.saturating_sub(ready), event.ns);
+        let during: Vec<Ran> = ran.iter().rev().take_while(|run| run.to > from).copied().collect();
+        for run in during {
+            let (own, interrupted) = shared(&run, from, to);
+            self.add(switch.new_utid, By::Thread(run.utid), own);
+            if let Some(routine) = run.routine.filter(|_| interrupted > 0) {
+                self.add(switch.new_utid, By::Interrupts(cx.place(None, routine)), interrupted);
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        let upid_of = |utid: u32| end.model.upid_of(utid).map(|upid| upid as i32);
+        let mut sums: BTreeMap<(u32, Option<PlaceId>, Option<i32>), (i64, i64)> = BTreeMap::new();
+        for ((utid, by), (count, ns)) in self.sums {
+            let (place, upid) = match by {
+                By::Thread(by) => (None, upid_of(by)),
+                By::Interrupts(place) => (Some(place), None),
+            };
+            let sum = sums.entry((utid, place, upid)).or_default();
+            *sum = (sum.0 + count, sum.1.saturating_add(ns));
+        }
+        for ((utid, place, by_upid), (count, ready_ns)) in sums {
+            self.rows.push(ReadyCostRow {
+                upid: upid_of(utid),
+                utid: utid as i32,
+                by_upid,
+                by_module: place.map(PlaceId::name_later),
+                count,
+                ready_ns,
+            });
+        }
+        end.modules_of(&mut self.rows, "by_module")?;
+        Ok(vec![self.rows.into()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_what_it_shares_with_the_time_in_the_queue() {
+        let run = Ran { utid: 1, from: 100, to: 200, interrupted: 40, routine: Some(7) };
+        assert_eq!(shared(&run, 0, 1_000), (60, 40));
+        assert_eq!(shared(&run, 150, 1_000), (30, 20));
+        assert_eq!(shared(&run, 200, 1_000), (0, 0));
+        let wrong = Ran { interrupted: i64::MAX, ..run };
+        assert_eq!(shared(&wrong, 100, 150), (0, 50));
+    }
+}
