@@ -15,6 +15,9 @@ export function moment(ns: number, step = 1000): string {
   return `${(ns / 1e9).toFixed(digits)}\u00a0s`;
 }
 
+/** A span of time beside an axis and columns of seconds: in seconds too where it is longer than a minute. */
+export const lasting = (ns: number): string => (Math.abs(ns) < 59.95e9 ? duration(ns) : `${number(ns / 1e9)}\u00a0s`);
+
 /** A span from one moment to another. */
 export function span([from, to]: [number, number]): string {
   return `${moment(from, (to - from) / 100)} – ${moment(to, (to - from) / 100)}`;
@@ -27,7 +30,7 @@ export function show(cell: Cell, of: Meaning): string {
   if (of.role === "time") return moment(cell);
   switch (of.unit) {
     case "ns":
-      return duration(cell);
+      return lasting(cell);
     case "bytes":
       return bytes(cell);
     case "percent":

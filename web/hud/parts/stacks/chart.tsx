@@ -5,6 +5,7 @@ import { amount, moment, span, visible } from "../../base/value.ts";
 import { part, trace, zoomTo, back } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
+import { alike } from "../grid/amounts.ts";
 import { copy, Fault, Nothing, Sql } from "../box.tsx";
 import { RowsGrid } from "../rows_grid.tsx";
 import { BoxCanvas, type Boxes } from "./boxes.tsx";
@@ -69,6 +70,7 @@ export function ChartTab() {
     return `${visible(rows?.text(at, "name") ?? "")}: ${amount(b - a, "ns")} from ${moment(a, (to - from) / 1000)}${samples > 0 ? `, ${samples} samples, ${amount(rows?.num(at, "weight") ?? 0, "ns")} CPU` : ""}`;
   };
   const threads = facts?.threads ?? [];
+  const weights = alike("ns", threads.map((one) => one.weight));
   const value = typeof facts?.cpu === "number" ? `cpu ${facts.cpu}` : `utid ${facts?.utid ?? ""}`;
   const known = value.startsWith("cpu") || threads.some((one) => `utid ${one.utid}` === value);
   const ticks = Array.from({ length: 7 }, (_, at) => from + ((to - from) * at) / 6);
@@ -89,7 +91,7 @@ export function ChartTab() {
             <optgroup label="Threads by CPU time here">
               {threads.map((one) => (
                 <option key={one.utid} value={`utid ${one.utid}`}>
-                  {visible(one.name)}: {amount(one.weight, "ns")}
+                  {visible(one.name)}: {weights.text(one.weight)}
                 </option>
               ))}
             </optgroup>
