@@ -127,7 +127,10 @@ export function Findings(props: { data: Report }) {
                 </span>
               )}
             </span>
-            <span class="number">{cost === null ? "–" : costs.bare(cost)}</span>
+            <span class="number">
+              {cost === null ? "–" : costs.bare(cost)}
+              {cost !== null && <span class="narrow-only">{costs.unit && `\u00a0${costs.unit}`}</span>}
+            </span>
           </button>
         );
       })}
