@@ -206,7 +206,7 @@ function sections(report: Report): Section[] {
       id: "quality",
       title: "Quality of the trace",
       body: [
-        h("p", {}, warnings.length === 0 ? "Nothing that makes results incomplete." : `${count(warnings.length)} kinds of anomalies make results incomplete or assumed.`),
+        h("p", {}, warnings.length === 0 ? "Nothing that makes results incomplete." : `${count(warnings.length)} ${warnings.length === 1 ? "kind of anomaly makes" : "kinds of anomalies make"} results incomplete or assumed.`),
         ledger(report.quality.ledger),
       ],
     },

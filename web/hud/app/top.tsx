@@ -1,7 +1,6 @@
 /** The bar at the top: which trace, what part of it, search, undo, compare, share. */
 
-import { duration, number } from "../../src/lib/format.ts";
-import { span, visible } from "../base/value.ts";
+import { lasting, span, visible } from "../base/value.ts";
 import { Icon, Logo } from "../parts/icons.tsx";
 import { toTrace } from "../state/identity.ts";
 import { canRedo, canUndo, redo, undo } from "../state/history.ts";
@@ -75,7 +74,7 @@ export function Top() {
             ))}
           </select>
         </label>
-        <span class="faint">{length >= 60e9 ? `${number(length / 1e9)}\u00a0s` : duration(length)}</span>
+        <span class="faint">{lasting(length)}</span>
       </span>
       <Crumbs />
       <Omnibox panels={ORDER} />

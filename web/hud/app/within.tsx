@@ -50,12 +50,12 @@ export function Within() {
           <button type="button" onClick={() => void seek()}>
             Find the cause within {what}
           </button>
-          <span class="about">What stands here is of the whole trace.</span>
+          <span class="about">The verdict below is of the whole trace.</span>
         </>
       )}
       {busy && (
         <>
-          <span>Asking the same of {what}{one?.doing === "reading" && share !== null ? `: reading ${share} %` : ""} …</span>
+          <span>Finding the cause within {what}{one?.doing === "reading" && share !== null ? `: reading ${share} %` : ""} …</span>
           <button type="button" class="small" onClick={stopSeeking}>
             Stop
           </button>

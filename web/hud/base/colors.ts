@@ -91,6 +91,8 @@ export function css(name: string): string {
     if (!probe) {
       probe = document.createElement("span");
       probe.hidden = true;
+      // Pictures have colours of their own in a forced palette too: one colour for all would say nothing.
+      probe.style.setProperty("forced-color-adjust", "none");
       document.body.append(probe);
     }
     probe.style.color = `var(${name})`;

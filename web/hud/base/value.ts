@@ -11,9 +11,12 @@ export interface Meaning {
 
 /** A point in time: seconds since the start of the trace's clock, with as many digits as `step` needs. */
 export function moment(ns: number, step = 1000): string {
-  const digits = step >= 1e9 ? 1 : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;
+  const digits = step >= 1e9 ? (step % 1e9 === 0 ? 0 : 1) : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;
   return `${(ns / 1e9).toFixed(digits)}\u00a0s`;
 }
+
+/** A span of time beside an axis and columns of seconds: in seconds too, until the axis has minutes. */
+export const lasting = (ns: number): string => (Math.abs(ns) < 59.95e9 || Math.abs(ns) > 200e9 ? duration(ns) : `${number(ns / 1e9)}\u00a0s`);
 
 /** A span from one moment to another. */
 export function span([from, to]: [number, number]): string {
@@ -27,7 +30,7 @@ export function show(cell: Cell, of: Meaning): string {
   if (of.role === "time") return moment(cell);
   switch (of.unit) {
     case "ns":
-      return duration(cell);
+      return lasting(cell);
     case "bytes":
       return bytes(cell);
     case "percent":

@@ -87,7 +87,7 @@ export function Compare() {
         }
       >
         {!other && (
-          <Nothing why="Choose A: another trace (Open, or name several behind `etwhy serve`), or another range of this one: select it on the time axis and take it as A, then select the range after." />
+          <Nothing why="Choose A: another trace, or a range of this one. For another trace, open it in the menu, or start with both: `etwhy serve BEFORE.etl AFTER.etl`. For a range, select it on the time axis, take it as A, then select the range to compare it with." />
         )}
       </Box>
       {other && (shown === "whole" ? <Whole /> : <Ranges />)}

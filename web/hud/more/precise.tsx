@@ -2,9 +2,9 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
-import { moment, span } from "../base/value.ts";
+import { span } from "../base/value.ts";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
-import { Grid } from "../parts/grid.tsx";
+import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { describe, Lanes, threadName } from "../parts/lanes.tsx";
 import { Pieces, STATES } from "../parts/lanes_draw.ts";
 import type { Preset } from "../parts/pivot/model.ts";
@@ -61,10 +61,10 @@ const change = (to: Partial<Settings>) => set<Settings>("precise", to);
 
 function StateTable(props: { pieces: Pieces }) {
   const { pieces } = props;
-  const columns = [
+  const columns: GridColumn[] = [
     { id: "thread", title: "Thread", width: "minmax(200px, 1.5fr)" },
-    { id: "start", title: "Start", number: true, width: "140px" },
-    { id: "dur", title: "Time", number: true, width: "100px" },
+    { id: "start", title: "Start", number: true, width: "140px", amounts: { unit: "moment", of: (row) => pieces.start[row] } },
+    { id: "dur", title: "Time", number: true, width: "100px", amounts: { unit: "ns", of: (row) => pieces.dur[row] } },
     { id: "state", title: "State", width: "90px" },
     { id: "reason", title: "Wait reason", width: "minmax(120px, 1fr)" },
     { id: "cpu", title: "CPU", number: true, width: "60px" },
@@ -84,8 +84,8 @@ function StateTable(props: { pieces: Pieces }) {
         const cpu = pieces.rows.get(row, "cpu");
         const cells = [
           lane ? threadName(lane.thread) : "",
-          moment(pieces.start[row] ?? 0, 1),
-          duration(pieces.dur[row] ?? 0),
+          "",
+          "",
           STATES[pieces.state[row] ?? 3] ?? "",
           pieces.reasons[pieces.reason[row] ?? -1] ?? "",
           cpu === null ? "" : String(cpu),

@@ -135,9 +135,9 @@ export function SqlPanel() {
                 Run
               </button>
             )}
-            {["csv", "json", "parquet"].map((format) => (
+            {[["csv", "CSV"], ["json", "JSON"], ["parquet", "Parquet"]].map(([format = "", name]) => (
               <button type="button" class="small" key={format} disabled={!rows} onClick={() => file(format)}>
-                {format.toUpperCase()}
+                {name}
               </button>
             ))}
             <button type="button" class="small" onClick={() => void copy(`etwhy sql TRACE "${sql.replaceAll('"', '\\"')}"`, "command")}>

@@ -116,9 +116,9 @@ function Stacks(props: { data: Interrupts; of: Driver | null }) {
     { id: "driver", title: "Driver on the stack", doc: "Innermost driver that is not Windows itself: the one charged.", width: "minmax(140px, 1.4fr)" },
     { id: "host", title: "in routines of", doc: "Module whose routine was called.", width: "minmax(100px, 1fr)" },
     { id: "class", title: "Class", width: "56px" },
-    { id: "time", title: "Sampled", number: true, width: "90px" },
-    { id: "percent", title: "Share", doc: "Share of all sampled time in the host's DPCs or ISRs.", number: true, width: "80px" },
-    { id: "samples", title: "Samples", number: true, width: "80px" },
+    { id: "time", title: "Sampled", number: true, width: "90px", amounts: { unit: "ns", of: (row) => list[row]?.cost_ns } },
+    { id: "percent", title: "Share", doc: "Share of all sampled time in the host's DPCs or ISRs.", number: true, width: "80px", amounts: { unit: "percent", of: (row) => list[row]?.percent } },
+    { id: "samples", title: "Samples", number: true, width: "80px", amounts: { unit: "count", of: (row) => list[row]?.samples } },
     { id: "who", title: "Who makes it, what for", width: "minmax(140px, 1.4fr)" },
   ];
   return (
@@ -145,7 +145,7 @@ function Stacks(props: { data: Interrupts; of: Driver | null }) {
             const one = list[row];
             if (!one) return "";
             const who = [one.vendor, one.product, one.category].filter(Boolean).join(" · ");
-            return [visible(one.driver), visible(one.host), one.class.toUpperCase(), duration(one.cost_ns), `${number(one.percent)}\u00a0%`, count(one.samples), visible(who)][at] ?? "";
+            return [visible(one.driver), visible(one.host), one.class.toUpperCase(), "", "", "", visible(who)][at] ?? "";
           }}
           draw={(row, at) => {
             const one = list[row];
@@ -226,18 +226,6 @@ function View() {
               </>
             }
           >
-            <Bins
-              label={`Durations, ${title(shown)}`}
-              bins={shown.bins}
-              before={before ? (old?.bins ?? []) : null}
-              limit={data.limits[shown.class]}
-              borders={data.borders}
-              measure={settings.measure}
-              asTable={settings.tables}
-              log={settings.log}
-              chosen={settings.bin?.[0] ?? null}
-              onPick={(above, upTo) => set<Settings>("interrupts", { bin: settings.bin?.[0] === above ? null : [above, upTo] })}
-            />
             <dl class="stats">
               {[
                 ["Count", count(shown.count)],
@@ -253,6 +241,18 @@ function View() {
                 </div>
               ))}
             </dl>
+            <Bins
+              label={`Durations, ${title(shown)}`}
+              bins={shown.bins}
+              before={before ? (old?.bins ?? []) : null}
+              limit={data.limits[shown.class]}
+              borders={data.borders}
+              measure={settings.measure}
+              asTable={settings.tables}
+              log={settings.log}
+              chosen={settings.bin?.[0] ?? null}
+              onPick={(above, upTo) => set<Settings>("interrupts", { bin: settings.bin?.[0] === above ? null : [above, upTo] })}
+            />
             <p class="about">
               A DPC should take no longer than {duration(data.limits.dpc)}, an ISR no longer than {duration(data.limits.isr)} ({data.limits.source}).
             </p>

@@ -1,9 +1,8 @@
 /** What an investigator reads first: the verdict, how good the trace is, findings, the bill, the machine. */
 
 import type { BillRow, Report } from "../../src/model.ts";
-import { bytes, count, duration, energyRange, percent } from "../../src/lib/format.ts";
+import { bytes, count, duration, number, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
-import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Findings } from "../parts/findings.tsx";
@@ -12,7 +11,8 @@ import { Grid } from "../parts/grid.tsx";
 import { Tiles } from "../parts/tiles.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { Who } from "../parts/who.tsx";
-import { also, shortened } from "../state/finding.ts";
+import { energy } from "../state/energy.ts";
+import { also, clauses, shortened } from "../state/finding.ts";
 import { addFilter, inForce, look, report, set, setting, view, wholeReport } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
@@ -23,8 +23,7 @@ interface Settings {
 
 const ns = (value: number | null) => (value === null ? "–" : duration(value));
 
-/** Both bounds, because the model is not surer than that. */
-const joules = (row: BillRow) => (row.energy_low_j === null || row.energy_high_j === null ? "–" : energyRange(row.energy_low_j, row.energy_high_j, [1, "J"]));
+const joules = (row: BillRow) => (row.energy_low_j === null || row.energy_high_j === null ? "–" : energy(row.energy_low_j, row.energy_high_j)[0]);
 
 /** Culprits first; what nobody can be blamed for after them, and unused time last. */
 const rank = (row: BillRow) => (row.is_idle ? 3 : row.is_unattributed ? 2 : row.part !== "culprit" || row.culprit.startsWith("[") ? 1 : 0);
@@ -58,9 +57,14 @@ function Bill(props: { data: Report }) {
   const measured = props.data.cpu.samples > 0 || props.data.bill.some((row) => row.part === "culprit");
   const rows = (measured ? props.data.bill : []).filter((row) => (kind === "all" || row.kind === kind) && row.total_cpu_ns + (row.imposed_wait_ns ?? 0) + (row.filter_ns ?? 0) > 0);
   rows.sort((a, b) => rank(a) - rank(b) || b.total_cpu_ns - a.total_cpu_ns);
-  const scale = scaleOf("ns", Math.max(0, ...rows.map((row) => row.total_cpu_ns)));
-  /** Times of all columns in one unit: they are parts of each other. */
-  const timed = (id: string) => (scale && TIMES[id] ? { unit: scale.unit } : {});
+  /** Times of all columns in one unit: they are parts of each other. So are energies. */
+  const timed = (id: string) => {
+    const of = TIMES[id];
+    if (id === "energy_j") return { unit: energy(0, 0)[1] };
+    return of ? { amounts: { unit: "ns", with: "time", of: (row: number) => (rows[row] ? of(rows[row]) : null) } } : {};
+  };
+  // What is chosen above needs no column.
+  const columns = BILL.filter((one) => one.id !== "kind" || kind === "all");
   return (
     <Box
       title="The bill"
@@ -81,14 +85,11 @@ function Bill(props: { data: Report }) {
       {measured && (
       <Grid
         label="The bill"
-        columns={BILL.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...timed(id), ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
+        columns={columns.map(({ id, title, doc, number: isNumber, width }) => ({ id, title, doc, ...timed(id), ...(isNumber ? { number: true } : {}), ...(width ? { width } : {}) }))}
         count={rows.length}
         text={(row, column) => {
           const data = rows[row];
-          const of = TIMES[BILL[column]?.id ?? ""];
-          const value = data && of ? of(data) : null;
-          if (scale && of && data) return value === null ? "–" : scaled(value, scale);
-          return data ? (BILL[column]?.text(data) ?? "") : "";
+          return data ? (columns[column]?.text(data) ?? "") : "";
         }}
         draw={(row, column) => {
           const data = rows[row];
@@ -119,7 +120,8 @@ function Machine(props: { data: Report }) {
     ["processors", count(quality.cpus), "Logical processors"],
     ["memory", quality.memory_bytes === null ? "unknown" : bytes(quality.memory_bytes), ""],
     ["began", quality.start_utc, "Coordinated universal time"],
-    ["length", duration(quality.duration_ns), ""],
+    // Seconds too: the time axis has them.
+    ["length", quality.duration_ns < 60e9 ? duration(quality.duration_ns) : `${duration(quality.duration_ns)} (${number(quality.duration_ns / 1e9)}\u00a0s)`, ""],
     ["events", `${count(quality.events)} of ${count(quality.event_types)} types`, ""],
     ["not decoded", quality.undecoded_types > 0 ? `${count(quality.undecoded_types)} types` : "none", "Types of events whose meaning is not known here"],
     ["lost", lost > 0 ? `${count(quality.events_lost)} events, ${count(quality.buffers_lost)} buffers` : "nothing", "What the recording session could not write"],
@@ -169,11 +171,13 @@ function Overview() {
   const data = report.value;
   if (!data) return null;
   const more = also(data);
+  const [first, then] = clauses(shortened(data.sentence));
   return (
     <div class="overview">
       <section class="answer">
         <h1 class="verdict" title={visible(data.sentence)}>
-          {visible(shortened(data.sentence))}
+          {visible(first)}
+          {then && <span class="then"> {visible(then)}</span>}
         </h1>
         {more.length > 0 && (
           <p>

@@ -3,10 +3,10 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Panel } from "../app/panel.ts";
 import { markOf } from "../base/colors.ts";
-import { scaled, scaleOf, type Scale } from "../base/units.ts";
-import { amount, moment, span, visible } from "../base/value.ts";
+import { span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Sql } from "../parts/box.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
+import { scalesOf, textsOf } from "../parts/grid/amounts.ts";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { Menu, type Item, type MenuAt } from "../parts/pivot/menu.tsx";
 import { say } from "../parts/live.tsx";
@@ -15,7 +15,7 @@ import { painted } from "../state/palette.ts";
 import { addFilter, look, part, set, setting, shown, table, view, whole, zoomTo, type Filter, type Range } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
-import type { Rows } from "../wire/rows.ts";
+import type { Cell, Rows } from "../wire/rows.ts";
 
 interface Settings {
   find: string;
@@ -138,14 +138,21 @@ function Processes() {
   if (!rows) return <p class="about">Reading …</p>;
   // One unit for each column.
   const own_ = (node: Node) => (kept.flat || node.children.length === 0 || !closed.has(node.upid) ? node.own : node.total);
-  const scales = { cpu: scaleOf("ns", Math.max(0, ...lines.map(own_))), dur: scaleOf("ns", Math.max(0, ...lines.map((node) => rows.num(node.row, "dur_ns") || 0))) };
-  const timed = (ns: number, scale: Scale | null) => (scale ? scaled(ns, scale) : amount(ns, "ns"));
+  const amounts: Record<string, { unit: string; cell: (node: Node) => Cell | undefined } | undefined> = {
+    cpu: { unit: "ns", cell: (node) => (there ? own_(node) : null) },
+    start: { unit: "moment", cell: (node) => rows.get(node.row, "start_ns") },
+    dur: { unit: "ns", cell: (node) => rows.get(node.row, "dur_ns") },
+  };
   const label = (node: Node) => `${visible(rows.text(node.row, "name"))} (${rows.text(node.row, "pid")})`;
   // What has no start or end in the trace was there before it, or stays.
   const life = (node: Node): Range => [Number(rows.get(node.row, "start_ns") ?? whole.value[0]), Number(rows.get(node.row, "end_ns") ?? whole.value[1])];
   const security = (node: Node) => ["antivirus", "edr", "dlp", "security"].includes(rows.text(node.row, "category"));
   const hasBelow = (node: Node) => !kept.flat && node.children.length > 0;
-  const text = (row: number, at: number): string => {
+  const columns = COLUMNS.map((one) => {
+    const of = amounts[one.id];
+    return of ? { ...one, amounts: { unit: of.unit, of: (row: number) => (lines[row] ? of.cell(lines[row]) : undefined) } } : one;
+  });
+  const words = (row: number, at: number): string => {
     const node = lines[row];
     const id = COLUMNS[at]?.id;
     if (!node) return "";
@@ -153,10 +160,7 @@ function Processes() {
     switch (id) {
       case "name": return `${label(node)}${cell("services") ? ` [${cell("services")}]` : ""}`;
       case "life": return span(life(node));
-      case "cpu": return there ? timed(own_(node), scales.cpu) : "–";
       case "threads": return threads.get(node.upid)?.toLocaleString("en") ?? "–";
-      case "start": return rows.get(node.row, "start_ns") === null ? "–" : moment(rows.num(node.row, "start_ns"));
-      case "dur": return rows.get(node.row, "dur_ns") === null ? "–" : timed(rows.num(node.row, "dur_ns"), scales.dur);
       case "exit": return cell("exit_name") || (rows.get(node.row, "exit_status") === null ? "–" : cell("exit_status"));
       case "session": return cell("session_id") || "–";
       case "user": return cell("user_sid") || "–";
@@ -164,6 +168,8 @@ function Processes() {
       default: return cell("command_line") || cell("path") || "–";
     }
   };
+  const scales = scalesOf(columns, lines.length);
+  const text = textsOf(columns, scales, words);
   const filter = (node: Node): Filter => ({ kind: "process", value: node.upid, label: label(node) });
   const items = (row: number, at: number): Item[] => {
     const node = lines[row];
@@ -176,7 +182,7 @@ function Processes() {
       { text: "Zoom to its life", run: () => zoomTo([from, Math.max(to, from + 1)]) },
       { text: "Copy cell", key: "Ctrl+C", run: () => void copy(text(row, at), "cell") },
       { text: "Copy row", run: () => void copy(COLUMNS.map((_, c) => text(row, c)).join("\t"), "row") },
-      { text: "Copy table", run: () => void copy([COLUMNS.map((one) => one.title).join("\t"), ...lines.map((_, r) => COLUMNS.map((__, c) => text(r, c)).join("\t"))].join("\n"), "table") },
+      { text: "Copy table", run: () => void copy([columns.map((one, at) => (scales[at]?.unit ? `${one.title} (${scales[at].unit})` : one.title)).join("\t"), ...lines.map((_, r) => COLUMNS.map((__, c) => text(r, c)).join("\t"))].join("\n"), "table") },
     ];
   };
   const change = (some: Partial<Settings>) => set<Settings>("processes", some);
@@ -199,7 +205,7 @@ function Processes() {
     }>
       <Grid
         label="Processes"
-        columns={COLUMNS.map((one) => (one.id === "cpu" && scales.cpu ? { ...one, unit: scales.cpu.unit } : one.id === "dur" && scales.dur ? { ...one, unit: scales.dur.unit } : one))}
+        columns={columns}
         count={lines.length}
         text={text}
         draw={(row, at) => {

@@ -93,7 +93,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
             {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
             <span class="muted">
               {" "}
-              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? `; small frames hidden, zoom to show` : ""}
+              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? `; ${amount(facts.left_out, "count")} small ${facts.left_out === 1 ? "frame" : "frames"} hidden, zoom to show` : ""}
             </span>
           </span>
         )}

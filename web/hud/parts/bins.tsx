@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { border, count, duration, percent, share } from "../../src/lib/format.ts";
 import type { InterruptBin as Bin } from "../wire/types.ts";
-import { Grid } from "./grid.tsx";
+import { Grid, type GridColumn } from "./grid.tsx";
 import { say } from "./live.tsx";
 
 interface Props {
@@ -70,13 +70,11 @@ export function Bins(props: Props) {
     return `${words(one.above, one.upTo)}: ${side(one.now)} (${percent(share(value(one.now), all))})${over}${before}`;
   };
   if (props.asTable) {
-    const columns = [
-      { id: "class", title: "Duration" },
-      { id: "count", title: "Count", number: true },
-      { id: "time", title: "Time", number: true },
-      { id: "over", title: "Over limit", width: "90px" },
-      ...(props.before ? [{ id: "count2", title: "Count before", number: true }, { id: "time2", title: "Time before", number: true }] : []),
+    const figures = (side: "now" | "before", behind: string): GridColumn[] => [
+      { id: `count${side}`, title: `Count${behind}`, number: true, amounts: { unit: "count", of: (row) => list[row]?.[side]?.count ?? 0 } },
+      { id: `time${side}`, title: `Time${behind}`, number: true, amounts: { unit: "ns", with: "time", of: (row) => list[row]?.[side]?.total_ns ?? 0 } },
     ];
+    const columns: GridColumn[] = [{ id: "class", title: "Duration" }, ...figures("now", ""), { id: "over", title: "Over limit", width: "90px" }, ...(props.before ? figures("before", " before") : [])];
     return (
       <Grid
         label={props.label}
@@ -86,15 +84,7 @@ export function Bins(props: Props) {
         text={(row, column) => {
           const one = list[row];
           if (!one) return "";
-          const cells = [
-            words(one.above, one.upTo),
-            count(one.now?.count ?? 0),
-            duration(one.now?.total_ns ?? 0),
-            one.above >= props.limit ? "yes" : "",
-            count(one.before?.count ?? 0),
-            duration(one.before?.total_ns ?? 0),
-          ];
-          return cells[column] ?? "";
+          return column === 0 ? words(one.above, one.upTo) : one.above >= props.limit ? "yes" : "";
         }}
       />
     );

@@ -2,8 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { inside } from "../state/finding.ts";
 import { look, set, table } from "../state/view.ts";
 import { say } from "./live.tsx";
+import { Words } from "./words.tsx";
 
 export async function copy(text: string, what: string): Promise<void> {
   try {
@@ -31,7 +33,9 @@ export function Box(props: { title: string; id?: string; tools?: ComponentChildr
 export function Nothing(props: { why: string; record?: string | null | undefined }) {
   return (
     <div class="nothing" role="note">
-      <p>{props.why}</p>
+      <p>
+        <Words text={props.why} />
+      </p>
       {props.record && (
         <p>
           Record it with: <code>{props.record}</code>{" "}
@@ -50,7 +54,7 @@ export function whyEmpty(names: string[]): { why: string; record: string | null 
   if (names.length === 0 || found.some((one) => one && one.rows > 0)) return null;
   const first = found.find((one) => one);
   if (!first) return { why: "This trace has no such table.", record: null };
-  return { why: first.why_empty?.replace(/; record: .*$/, ".").replace(/^table (\w+) is empty: none of its events were recorded/, `This trace holds no such events: ${first.title.charAt(0).toLowerCase()}${first.title.slice(1)} (table $1)`) ?? `Table ${first.name} is empty in this trace.`, record: first.recording };
+  return { why: first.why_empty?.replace(/; record: .*$/, ".").replace(/^table (\w+) is empty: none of its events were recorded/, `This trace holds no such events: ${inside(first.title)} (table $1)`) ?? `Table ${first.name} is empty in this trace.`, record: first.recording };
 }
 
 /** The query behind what is shown. */

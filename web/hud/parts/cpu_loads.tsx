@@ -5,7 +5,7 @@ import { duration, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
 import { addFilter } from "../state/view.ts";
 import type { CpuLoad } from "../wire/types.ts";
-import { Grid } from "./grid.tsx";
+import { Grid, type GridColumn } from "./grid.tsx";
 import { say } from "./live.tsx";
 
 /** From this share on a processor hardly runs threads. */
@@ -42,12 +42,12 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
   };
   const only = (cpu: number) => addFilter({ kind: "cpu", value: cpu, label: String(cpu) });
   if (props.asTable) {
-    const columns = [
+    const columns: GridColumn[] = [
       { id: "cpu", title: "CPU", width: "60px" },
       { id: "share", title: "Share", number: true, width: "110px" },
-      { id: "dpc", title: "DPC", number: true, width: "76px" },
-      { id: "isr", title: "ISR", number: true, width: "76px" },
-      { id: "count", title: "Count", number: true, width: "70px" },
+      { id: "dpc", title: "DPC", number: true, width: "76px", amounts: { unit: "ns", with: "time", of: (row) => list[row]?.dpc_ns } },
+      { id: "isr", title: "ISR", number: true, width: "76px", amounts: { unit: "ns", with: "time", of: (row) => list[row]?.isr_ns } },
+      { id: "count", title: "Count", number: true, width: "70px", amounts: { unit: "count", of: (row) => list[row]?.count } },
       { id: "top", title: "Most of it" },
       ...(props.before ? [{ id: "before", title: "Share before", number: true, width: "104px" }] : []),
     ];
@@ -61,7 +61,7 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
         text={(row, column) => {
           const one = list[row] ?? none;
           const load = part(one, props.length);
-          return [`${one.cpu}`, `${shown(load)}${load >= PEGGED ? " pegged" : ""}`, duration(one.dpc_ns), duration(one.isr_ns), one.count.toLocaleString("en"), visible(one.top?.[0] ?? "–"), shown(beforeOf(one.cpu) ?? 0)][column] ?? "";
+          return [`${one.cpu}`, `${shown(load)}${load >= PEGGED ? " pegged" : ""}`, "", "", "", visible(one.top?.[0] ?? "–"), shown(beforeOf(one.cpu) ?? 0)][column] ?? "";
         }}
       />
     );

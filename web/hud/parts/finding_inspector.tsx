@@ -1,9 +1,11 @@
 /** A finding in full: cost, when, where its time goes, what to do, what would disprove it, the evidence. */
 
-import { duration, energyRange, label, number, percent } from "../../src/lib/format.ts";
+import { duration, label, number, percent } from "../../src/lib/format.ts";
 import type { BillRow } from "../../src/model.ts";
 import { visible } from "../base/value.ts";
 import { Actions } from "../app/inspector.tsx";
+import { alike } from "./grid/amounts.ts";
+import { energy } from "../state/energy.ts";
 import { figure, filled, inside, phrase, type Found } from "../state/finding.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
 import { inForce, look, report, set, table, view } from "../state/view.ts";
@@ -25,14 +27,14 @@ const SHOWN = new Set(["culprit", "culprit_kind", "cost_ns", "share", "confidenc
 const SOURCES = { doc: "documented", derived: "derived", case: "a real case", heuristic: "rule of thumb" };
 
 /** What the bill has on a culprit: the part of its energy that the finding's cost is of its time. */
-function energy({ hit }: Found, bill: BillRow[]): string | null {
+function energyText({ hit }: Found, bill: BillRow[]): string | null {
   const name = hit.culprit.toLowerCase();
   const row = bill.find((one) => one.culprit.toLowerCase().replace(/ \(\d+\)$/, "") === name);
   if (!row || row.energy_low_j === null || row.energy_high_j === null || row.total_cpu_ns <= 0) return null;
   // Waiting needs no energy of its own.
   if (hit.cost_ns === null || hit.cost_ns > row.total_cpu_ns * 1.05) return null;
   const part = Math.min(1, hit.cost_ns / row.total_cpu_ns);
-  return energyRange(row.energy_low_j * part, row.energy_high_j * part);
+  return energy(row.energy_low_j * part, row.energy_high_j * part).join("\u00a0");
 }
 
 /** Texts in backticks that one can run: more than a single word. */
@@ -52,6 +54,8 @@ function Evidence(props: { of: Found }) {
   const time = useAnswer(sampled ? `evidence ${JSON.stringify([trace, filters, within])}` : null, (signal) => askRows("pivot", { ...question, group: [], spark: PARTS, limit: 1 }, signal));
   const leaves = useAnswer(sampled ? `leaves ${JSON.stringify([trace, filters, within])}` : null, (signal) => askRows("pivot", { ...question, group: ["stack_id.leaf"], limit: 5 }, signal));
   const line = time.value && time.value.count > 0 ? parse(time.value.text(0, "spark")).map((value) => value ?? 0) : null;
+  const selves = Array.from({ length: Math.min(5, leaves.value?.count ?? 0) }, (_, row) => leaves.value?.num(row, "sum(weight_ns)") ?? 0);
+  const { text } = alike("ns", selves);
   const extent = (table("sample")?.rows ?? 0) > 0 && line ? Math.max(...line) : 0;
   return (
     <>
@@ -71,7 +75,7 @@ function Evidence(props: { of: Found }) {
             Where it runs<span class="aside">self</span>
           </h3>
           <ul class="frames">
-            {Array.from({ length: Math.min(5, leaves.value.count) }, (_, row) => {
+            {selves.map((self, row) => {
               const name = leaves.value?.text(row, "stack_id.leaf") || "(no stack)";
               return (
                 <li key={name}>
@@ -79,7 +83,7 @@ function Evidence(props: { of: Found }) {
                   <span class="cut" title={visible(name)} data-knows={name}>
                     {visible(name)}
                   </span>
-                  <b>{duration(leaves.value?.num(row, "sum(weight_ns)") ?? 0)}</b>
+                  <b>{text(self)}</b>
                 </li>
               );
             })}
@@ -94,7 +98,7 @@ function Evidence(props: { of: Found }) {
 export function FindingInspector(props: { of: Found }) {
   const one = props.of;
   const { finding, hit, at, id } = one;
-  const joule = energy(one, report.value?.bill ?? []);
+  const joule = energyText(one, report.value?.bill ?? []);
   const filtered = view.value.finding === id;
   const panels = (WHERE[finding.topic] ?? ["stacks"]).filter((panel) => whyEmpty(tablesOfPanel(panel)) === null);
   const facts: [string, string][] = [

@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import type { Outcome, Report } from "../../src/model.ts";
-import { count, duration } from "../../src/lib/format.ts";
+import { count } from "../../src/lib/format.ts";
 import { isGuard, markOf } from "../base/colors.ts";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
@@ -11,6 +11,7 @@ import { foundIn, lookAt, lookedAt, phrase, type Found } from "../state/finding.
 import { inspect } from "../state/inspect.ts";
 import { inForce, set, setting, view, whole, type Range } from "../state/view.ts";
 import { painted } from "../state/palette.ts";
+import { alike } from "./grid/amounts.ts";
 import { Severity } from "./icons.tsx";
 import { Strip } from "./mini.tsx";
 import { findings as marks } from "./timeline/feed.ts";
@@ -66,6 +67,7 @@ export function Findings(props: { data: Report }) {
   const without = props.data.findings.filter((one) => one.answer === "not_found");
   const shown = all ? found : found.slice(0, MOST);
   const most = Math.max(1, ...shown.map((one) => one.hit.cost_ns ?? 0));
+  const costs = alike("ns", shown.map((one) => one.hit.cost_ns));
   const chosen = lookedAt() ?? found[0]?.id ?? null;
   const when = (one: Found): Range | null => inForce.value ? inForce.value.found.range : marks.value?.find((mark) => mark.finding === one.finding.id && mark.hit === one.at)?.range ?? null;
   useEffect(() => {
@@ -89,7 +91,9 @@ export function Findings(props: { data: Report }) {
         </span>
         <span class="when">When</span>
         <span class="scale">Cost, common scale</span>
-        <span class="number">Cost</span>
+        <span class="number">
+          Cost<span class="faint">{costs.unit && `\u00a0${costs.unit}`}</span>
+        </span>
       </div>
       {found.length === 0 && (
         <p class="about">
@@ -123,7 +127,10 @@ export function Findings(props: { data: Report }) {
                 </span>
               )}
             </span>
-            <span class="number">{cost === null ? "–" : duration(cost)}</span>
+            <span class="number">
+              {cost === null ? "–" : costs.bare(cost)}
+              {cost !== null && <span class="narrow-only">{costs.unit && `\u00a0${costs.unit}`}</span>}
+            </span>
           </button>
         );
       })}

@@ -6,13 +6,15 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rowHeight } from "../base/density.ts";
 import { inspect, type Card } from "../state/inspect.ts";
 import type { Cell } from "../wire/rows.ts";
 import { copy } from "./box.tsx";
 import { written, type Sheet } from "./grid/copy.ts";
 import { columnItems } from "./grid/column_menu.ts";
+import { scalesOf, textsOf, type Amounts } from "./grid/amounts.ts";
+import { leastOf } from "./grid/widths.ts";
 import { Foot } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
 import { Menu, type Item, type MenuAt } from "./pivot/menu.tsx";
@@ -26,6 +28,8 @@ export interface GridColumn {
   /** Width in px, or a share of what is left (`1fr`). */
   width?: string;
   sortable?: boolean;
+  /** Its numbers, if the grid is to write them: it chooses the unit. */
+  amounts?: Amounts;
   /** Of all its numbers; they stand without it. */
   unit?: string;
   /** What its menu has besides. */
@@ -37,7 +41,7 @@ export interface GridProps {
   label: string;
   columns: GridColumn[];
   count: number;
-  /** What stands in a cell; text for copying and reading. */
+  /** What stands in a cell that is no amount; text for copying and reading. */
   text: (row: number, column: number) => string;
   /** What a cell is for other programs: a number in the unit of its column. */
   raw?: (row: number, column: number) => Cell;
@@ -66,6 +70,12 @@ export interface GridProps {
 
 /** Widths in px of columns that have none. */
 const NUMBER = 112;
+/** What a header of numbers needs: its letters, the arrow of the sorted one, its insets. */
+const LETTER = 6.3;
+const AROUND = 30;
+const MOST_HEAD = 168;
+/** In a narrow window the first column, which stays in sight, leaves room for another one. */
+const [NARROW, FIRST] = [700, 150];
 const TEXT = 150;
 const LEAST = 40;
 /** Rows that are copied at once. */
@@ -82,7 +92,10 @@ export function Grid(props: GridProps) {
   const [menu, setMenu] = useState<MenuAt | null>(null);
   // Where a shown column stands among all: what draws cells counts all of them.
   const shown = props.columns.map((_, at) => at).filter((at) => !hidden.includes(props.columns[at]?.id ?? ""));
-  const columns = shown.flatMap((at) => props.columns[at] ?? []);
+  const scales = useMemo(() => scalesOf(props.columns, count), [props.columns, count]);
+  const all = props.columns.map((one, at): GridColumn => ({ ...one, unit: `${scales[at]?.unit ?? one.unit ?? ""}${one.amounts?.per ? `/${one.amounts.per}` : ""}` }));
+  const columns = shown.flatMap((at) => all[at] ?? []);
+  const text = textsOf(props.columns, scales, props.text);
   const of = (c: number) => shown[c] ?? c;
   const chosen = (r: number) => extra.includes(r) || (picked !== null && r >= Math.min(...picked) && r <= Math.max(...picked));
   const body = useRef<HTMLDivElement>(null);
@@ -126,7 +139,11 @@ export function Grid(props: GridProps) {
       tell(next[0]);
     }
   };
-  const raw = (r: number, c: number): Cell => (props.raw ? props.raw(r, c) : props.text(r, c));
+  const raw = (r: number, c: number): Cell => {
+    const amounts = props.columns[c]?.amounts;
+    const value = amounts?.of(r);
+    return typeof value === "number" ? value / (scales[c]?.factor ?? 1) : props.raw ? props.raw(r, c) : text(r, c);
+  };
   const sheet = (rows: number[]): Sheet => ({ titles: columns.map((one) => (one.unit ? `${one.title} (${one.unit})` : one.title)), rows: rows.map((r) => columns.map((_, c) => raw(r, of(c)))) });
   const selectedRows = () => {
     const rows = new Set(extra);
@@ -141,7 +158,7 @@ export function Grid(props: GridProps) {
   const tell = (r: number) => {
     const own = props.card?.(r);
     if (own === null) return;
-    const cells = props.columns.map((one, c): [string, string] => [one.title || one.id, `${props.text(r, c)}${one.unit ? `\u00a0${one.unit}` : ""}`]);
+    const cells = all.map((one, c): [string, string] => [one.title || one.id, `${text(r, c)}${one.unit ? `\u00a0${one.unit}` : ""}`]);
     const first = cells[0]?.[1] ?? "";
     inspect(
       own ?? {
@@ -280,16 +297,20 @@ export function Grid(props: GridProps) {
   const first = Math.max(0, Math.floor(top / ROW) - 4);
   const last = Math.min(count, Math.ceil((top + height) / ROW) + 4);
   useEffect(() => props.onRange?.(first, last), [first, last]);
-  const own = (one: GridColumn) => widths[one.id] ?? (one.width?.endsWith("px") ? Number.parseInt(one.width, 10) : undefined);
-  const template = columns
-    .map((one) => {
-      const px = own(one);
-      if (px !== undefined) return `${px}px`;
-      return one.width ?? (one.number ? `${NUMBER}px` : `minmax(${TEXT}px, 1fr)`);
-    })
-    .join(" ");
+  const own = (one: GridColumn) => {
+    const wanted = one.width?.endsWith("px") ? Number.parseInt(one.width, 10) : undefined;
+    // A number without its name says nothing.
+    const needed = one.number ? Math.min(MOST_HEAD, AROUND + LETTER * (one.title.length + (one.unit ? one.unit.length + 1 : 0))) : 0;
+    return widths[one.id] ?? (wanted === undefined ? (needed > NUMBER ? needed : undefined) : Math.max(wanted, Math.round(needed)));
+  };
+  const tracks = columns.map((one, at) => {
+    const px = own(one);
+    const track = px !== undefined ? `${px}px` : (one.width ?? (one.number ? `${NUMBER}px` : `minmax(${TEXT}px, 1fr)`));
+    return at === 0 && columns.length > 1 && innerWidth < NARROW && (leastOf(track) ?? 0) > FIRST && widths[one.id] === undefined ? `minmax(${FIRST}px, 1fr)` : track;
+  });
+  const template = tracks.join(" ");
   // Rows are as wide as their columns need: beyond the box they scroll.
-  const total = columns.reduce((sum, one) => sum + (own(one) ?? (one.number ? NUMBER : TEXT)), 0);
+  const total = tracks.reduce((sum, track) => sum + (leastOf(track) ?? TEXT), 0);
   const wide = `max(100%, ${total}px)`;
   const rows = [];
   for (let r = first; r < last; r += 1) {
@@ -313,7 +334,7 @@ export function Grid(props: GridProps) {
             class={one.number ? "cell number" : "cell"}
             data-cell={`${r}:${c}`}
             tabIndex={r === row && c === column ? 0 : -1}
-            title={props.text(r, of(c))}
+            title={text(r, of(c))}
             style={c === 0 && tree ? { paddingLeft: `${4 + 14 * (tree.level(r) - 1)}px` } : undefined}
             onMouseDown={(event) => {
               // A double click opens, and selects no text; nor does one that selects rows.
@@ -345,7 +366,7 @@ export function Grid(props: GridProps) {
                 {open === null ? "" : open ? "▾" : "▸"}
               </span>
             )}
-            {props.draw ? (props.draw(r, of(c)) ?? props.text(r, of(c))) : props.text(r, of(c))}
+            {props.draw ? (props.draw(r, of(c)) ?? text(r, of(c))) : text(r, of(c))}
           </div>
         ))}
       </div>,

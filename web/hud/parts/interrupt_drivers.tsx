@@ -2,10 +2,10 @@
 
 import { useMemo } from "preact/hooks";
 import { count, duration, percent, share } from "../../src/lib/format.ts";
-import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { set, setting } from "../state/view.ts";
 import type { InterruptDriver, InterruptRoutine, Interrupts, InterruptSums as Sums, KnownDriver } from "../wire/types.ts";
+import type { Amounts } from "./grid/amounts.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
 
@@ -98,30 +98,25 @@ export function Drivers(props: { data: Interrupts; before: Interrupts | null; sh
     },
     { id: "class", title: "Class", width: "56px", cell: (line) => line.driver.class.toUpperCase() },
   ];
-  // One unit per figure, in all of its columns.
-  const scales = new Map(
-    FIGURES.filter((one) => one.time).map(({ id }) => [id, scaleOf("ns", Math.max(0, ...lines.map((line) => Math.max(figure(line, id), line.was?.[id] ?? 0))))]),
-  );
-  const unitOf = (id: Figure) => {
-    const scale = scales.get(id);
-    return scale ? { unit: scale.unit } : {};
-  };
-  const shown = (id: Figure, value: number) => {
-    const scale = scales.get(id);
-    return scale ? scaled(value, scale) : count(value);
-  };
+  /** One unit per figure, in all of its columns. */
+  const amounts = (id: Figure, of: (line: Line) => number | null, signed = false): Amounts => ({
+    unit: FIGURES.find((one) => one.id === id)?.time ? "ns" : "count",
+    with: id,
+    signed,
+    of: (row) => (lines[row] ? of(lines[row]) : undefined),
+  });
   const figures = before ? FIGURES.filter((one) => COMPARED.includes(one.id)).sort((a, b) => COMPARED.indexOf(a.id) - COMPARED.indexOf(b.id)) : FIGURES;
   for (const one of figures) {
     const { id, doc } = one;
-    const base = { doc, number: true, sortable: true, width: "92px", ...unitOf(id) };
+    const base = { doc, number: true, sortable: true, width: "92px", cell: () => "" };
     if (!before) {
-      columns.push({ ...base, id, title: one.title, cell: (line) => shown(id, figure(line, id)) });
+      columns.push({ ...base, id, title: one.title, amounts: amounts(id, (line) => figure(line, id)) });
       continue;
     }
-    columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "140px", cell: (line) => (line.was ? shown(id, line.was[id]) : "–") });
-    columns.push({ ...base, id: `${id} now`, title: "now", cell: (line) => shown(id, figure(line, id)) });
-    columns.push({ ...base, id: `${id} diff`, title: "difference", width: "92px", cell: (line) => `${figure(line, id) > (line.was?.[id] ?? 0) ? "+" : ""}${shown(id, figure(line, id) - (line.was?.[id] ?? 0)).replace("-", "−")}` });
-    columns.push({ ...base, unit: "", id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });
+    columns.push({ ...base, id: `${id} was`, title: `${one.title} before`, width: "140px", amounts: amounts(id, (line) => line.was?.[id] ?? null) });
+    columns.push({ ...base, id: `${id} now`, title: "now", amounts: amounts(id, (line) => figure(line, id)) });
+    columns.push({ ...base, id: `${id} diff`, title: "difference", amounts: amounts(id, (line) => figure(line, id) - (line.was?.[id] ?? 0), true) });
+    columns.push({ ...base, id: `${id} ratio`, title: "×", width: "60px", doc: "Now divided by before.", cell: (line) => (line.was && line.was[id] > 0 ? (figure(line, id) / line.was[id]).toFixed(2) : "–") });
   }
   if (!before) {
     columns.push({

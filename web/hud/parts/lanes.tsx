@@ -143,8 +143,9 @@ export function Lanes(props: Props) {
           <li key={thread.utid} style={{ height: `${LANE}px` }}>
             <Swatch name={thread.process} />
             <span class="name" data-knows={thread.process} title={threadName(thread)}>
-              {visible(thread.process)} {thread.tid ?? "?"}
-            </span>
+              {visible(thread.process)}
+            </span>{" "}
+            <span>{thread.tid ?? "?"}</span>
             <GuardMark is={thread.security} />
             <span class="grow" />
             <button type="button" class="small" title="Critical path of this thread over the selected range, else what is shown (p)" aria-label={`Critical path of ${threadName(thread)}`} onClick={() => props.onPath(thread.utid)}>

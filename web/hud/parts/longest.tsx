@@ -28,7 +28,7 @@ export function Longest(props: { of: InterruptClass; module: string | null; limi
   if (answer.error) return <Fault error={answer.error} />;
   if (!rows) return null;
   const range = (row: number): [number, number] => [rows.num(row, "start_ns"), Math.max(rows.num(row, "ts_ns"), rows.num(row, "start_ns") + 1)];
-  const times = (row: number) => number(rows.num(row, "exclusive_ns") / props.limit);
+  const times = (row: number) => (rows.num(row, "exclusive_ns") / props.limit).toFixed(1);
   return (
     <>
       <p class="about">
@@ -58,7 +58,7 @@ export function Longest(props: { of: InterruptClass; module: string | null; limi
           if (column === 3) {
             return (
               <span class="share">
-                <span class="fill over" style={{ width: `${(100 * rows.num(row, "exclusive_ns")) / most}%` }} />
+                <span class={rows.num(row, "exclusive_ns") > props.limit ? "fill over" : "fill"} style={{ width: `${(100 * rows.num(row, "exclusive_ns")) / most}%` }} />
                 <span>{number(rows.num(row, "exclusive_ns") / 1e3)}</span>
               </span>
             );

@@ -1,11 +1,11 @@
 /** What took the time on a critical path: sums by cause, and the pieces. */
 
 import { count, duration, percent, share } from "../../src/lib/format.ts";
-import { scaled, scaleOf } from "../base/units.ts";
-import { moment, span, visible } from "../base/value.ts";
+import { span, visible } from "../base/value.ts";
 import { addFilter, look } from "../state/view.ts";
 import type { CriticalPath, PathPiece } from "../wire/types.ts";
 import { Box } from "./box.tsx";
+import { scaleFor, written } from "./grid/amounts.ts";
 import { Grid } from "./grid.tsx";
 import { threadName } from "./lanes.tsx";
 import { Swatch } from "./who.tsx";
@@ -28,9 +28,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
     look({ selection: [piece.start_ns, piece.start_ns + Math.max(1, piece.dur_ns)] });
     props.onPiece(piece);
   };
-  const scale = scaleOf("ns", Math.max(0, ...path.causes.map((one) => one.dur_ns)));
-  const time = (ns: number) => (scale ? scaled(ns, scale) : duration(ns));
-  const fine = scaleOf("ns", Math.max(0, ...path.pieces.map((one) => one.dur_ns)));
+  const scale = scaleFor("ns", path.causes.map((one) => one.dur_ns));
   const oldest = [...path.pieces].reverse();
   return (
     <Box
@@ -53,7 +51,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
       <Grid
         label="What took the time, by cause"
         columns={[
-          { id: "time", title: "Time", unit: scale?.unit ?? "", number: true, width: "110px" },
+          { id: "time", title: "Time", number: true, width: "110px", amounts: { unit: "ns", scale, of: (row) => path.causes[row]?.dur_ns } },
           { id: "share", title: "Share", number: true, width: "70px" },
           { id: "what", title: "What", width: "minmax(180px, 1fr)" },
           { id: "who", title: "Process, thread", width: "minmax(200px, 1.4fr)" },
@@ -65,7 +63,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
         text={(row, column) => {
           const one = path.causes[row];
           if (!one) return "";
-          return [time(one.dur_ns), percent(share(one.dur_ns, whole)), what(one), name(one.utid), count(one.pieces), visible(one.longest?.leaf ?? "–")][column] ?? "";
+          return ["", percent(share(one.dur_ns, whole)), what(one), name(one.utid), count(one.pieces), visible(one.longest?.leaf ?? "–")][column] ?? "";
         }}
         draw={(row, column) => {
           const one = path.causes[row];
@@ -73,7 +71,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
             return (
               <span class="share">
                 <span class="fill" style={{ width: `${(100 * one.dur_ns) / Math.max(1, path.causes[0]?.dur_ns ?? 1)}%` }} />
-                <span>{time(one.dur_ns)}</span>
+                <span>{written(one.dur_ns, scale)}</span>
               </span>
             );
           }
@@ -117,8 +115,8 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
         <Grid
           label="Pieces of the critical path"
           columns={[
-            { id: "start", title: "Start", number: true, width: "130px" },
-            { id: "time", title: "Time", unit: fine?.unit ?? "", number: true, width: "100px" },
+            { id: "start", title: "Start", number: true, width: "130px", amounts: { unit: "moment", of: (row) => oldest[row]?.start_ns } },
+            { id: "time", title: "Time", number: true, width: "100px", amounts: { unit: "ns", of: (row) => oldest[row]?.dur_ns } },
             { id: "depth", title: "Depth", doc: "Wake-ups away from the thread itself.", number: true, width: "60px" },
             { id: "what", title: "What", width: "minmax(160px, 1fr)" },
             { id: "who", title: "Process, thread", width: "minmax(200px, 1.4fr)" },
@@ -130,7 +128,7 @@ export function PathList(props: { path: CriticalPath; onPiece: (piece: PathPiece
           text={(row, column) => {
             const one = oldest[row];
             if (!one) return "";
-            return [moment(one.start_ns, 1), fine ? scaled(one.dur_ns, fine) : duration(one.dur_ns), String(one.depth), what(one), name(one.utid), one.cpu === null ? "–" : String(one.cpu), visible(one.leaf ?? "–")][column] ?? "";
+            return ["", "", String(one.depth), what(one), name(one.utid), one.cpu === null ? "–" : String(one.cpu), visible(one.leaf ?? "–")][column] ?? "";
           }}
           onActivate={(row) => pick(oldest[row])}
         />

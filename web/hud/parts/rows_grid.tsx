@@ -1,23 +1,21 @@
 /** Arrow rows as a grid, sorted in the page: for answers that are small. */
 
 import { useMemo, useState } from "preact/hooks";
-import { scaled, scaleOf } from "../base/units.ts";
 import { show } from "../base/value.ts";
 import type { Rows } from "../wire/rows.ts";
+import { scaleFor, unitOf } from "./grid/amounts.ts";
+import { widthFor } from "./grid/widths.ts";
 import { Grid } from "./grid.tsx";
+
+/** Rows by whose texts columns are made wide. */
+const MEASURED = 200;
 
 export function RowsGrid(props: { label: string; rows: Rows; hide?: string[]; most?: number; onActivate?: (row: number) => void }) {
   const { rows } = props;
   const [sort, setSort] = useState<{ id: string; down: boolean } | null>(null);
   const columns = rows.columns.filter((column) => !props.hide?.includes(column.name));
-  const scales = useMemo(
-    () =>
-      columns.map((column) => {
-        if (!column.isNumber || column.role === "time") return null;
-        return scaleOf(column.unit, column.values.reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0));
-      }),
-    [rows],
-  );
+  const scales = useMemo(() => columns.map((column) => scaleFor(unitOf(column) ?? "none", column.values)), [rows]);
+  const widths = useMemo(() => columns.map((column) => widthFor(column.name, column.values.slice(0, MEASURED).map((cell) => show(cell, column)))), [rows]);
   const order = useMemo(() => {
     const order = Array.from({ length: rows.count }, (_, row) => row);
     const by = sort && rows.column(sort.id);
@@ -37,19 +35,17 @@ export function RowsGrid(props: { label: string; rows: Rows; hide?: string[]; mo
   return (
     <Grid
       label={props.label}
-      columns={columns.map((column, at) => ({ id: column.name, title: column.name, doc: column.doc, number: column.isNumber, sortable: true, ...(scales[at] ? { unit: scales[at]?.unit ?? "" } : {}) }))}
+      columns={columns.map((column, at) => ({
+        id: column.name, title: column.name, doc: column.doc, number: column.isNumber, sortable: true,
+        ...(column.isNumber ? {} : { width: widths[at] ?? "" }),
+        ...(unitOf(column) === null ? {} : { amounts: { unit: column.unit, scale: scales[at] ?? null, of: (row: number) => column.values[order[row] ?? -1] ?? null } }),
+      }))}
       count={rows.count}
       text={(row, at) => {
         const column = columns[at];
-        const cell = column?.values[order[row] ?? -1] ?? null;
-        const scale = scales[at];
-        return scale && typeof cell === "number" ? scaled(cell, scale) : column ? show(cell, column) : "";
+        return column ? show(column.values[order[row] ?? -1] ?? null, column) : "";
       }}
-      raw={(row, at) => {
-        const cell = columns[at]?.values[order[row] ?? -1] ?? null;
-        const scale = scales[at];
-        return scale && typeof cell === "number" ? cell / scale.factor : cell;
-      }}
+      raw={(row, at) => columns[at]?.values[order[row] ?? -1] ?? null}
       sort={sort}
       onSort={(id) => setSort(sort?.id === id ? { id, down: !sort.down } : { id, down: rows.column(id)?.isNumber ?? false })}
       onActivate={(row) => props.onActivate?.(order[row] ?? -1)}

@@ -3,7 +3,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
 import { later } from "../base/awaited.ts";
-import { scaled, scaleOf } from "../base/units.ts";
 import { visible } from "../base/value.ts";
 import { addFilter, look } from "../state/view.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
@@ -42,16 +41,17 @@ export function ThreadList(props: Props) {
   const { threads } = props;
   // Without ReadyThread events nobody knows when a wait ended: what is off a processor is neither ready nor waiting for certain.
   const readied = threads.some((one) => one.ready_ns > 0 || one.wait_ns > 0);
-  const most = (of: (one: ThreadLine) => number) => scaleOf("ns", Math.max(0, ...threads.map(of)));
-  const scales = { run: most((one) => one.run_ns), ready: most((one) => one.ready_ns), wait: most((one) => one.wait_ns), open: most((one) => one.open_wait_ns) };
-  const columns = COLUMNS.map((column) => {
-    const scale = scales[column.id as keyof typeof scales];
-    return scale ? { ...column, unit: scale.unit } : column;
-  });
-  const time = (id: keyof typeof scales, ns: number) => {
-    const scale = scales[id];
-    return scale ? scaled(ns, scale) : duration(ns);
+  const times: Record<string, ((one: ThreadLine) => number | null) | undefined> = {
+    run: (one) => one.run_ns,
+    ready: (one) => (readied ? one.ready_ns : null),
+    wait: (one) => (readied ? one.wait_ns : null),
+    open: (one) => one.open_wait_ns || null,
+    switches: (one) => one.switches,
   };
+  const columns = COLUMNS.map((column) => {
+    const of = times[column.id];
+    return of ? { ...column, amounts: { unit: column.id === "switches" ? "count" : "ns", of: (row: number) => (threads[row] ? of(threads[row]) : undefined) } } : column;
+  });
   const [draft, setDraft] = useState(props.search);
   useEffect(() => {
     if (draft === props.search) return;
@@ -122,11 +122,11 @@ export function ThreadList(props: Props) {
               drawn.has(one.utid) ? "yes" : "no",
               `${visible(one.process)} (${one.pid ?? "?"})`,
               `${one.tid ?? "?"}${one.name ? ` ${visible(one.name)}` : ""}`,
-              time("run", one.run_ns),
-              readied ? time("ready", one.ready_ns) : "–",
-              readied ? time("wait", one.wait_ns) : "–",
-              one.open_wait_ns > 0 ? time("open", one.open_wait_ns) : "–",
-              count(one.switches),
+              "",
+              "",
+              "",
+              "",
+              "",
               one.top_reason ? `${one.top_reason[0]} (${duration(one.top_reason[1])})` : "–",
               one.top_readier ? `${visible(one.top_readier[0])} (${duration(one.top_readier[2])})` : "–",
             ][column] ?? ""

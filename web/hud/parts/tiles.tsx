@@ -1,8 +1,9 @@
 /** The figures that say how a machine did, each with its line over time; what was not recorded says so. */
 
 import type { Report } from "../../src/model.ts";
-import { bytes, count, duration, energyRange, number } from "../../src/lib/format.ts";
+import { bytes, count, duration, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
+import { energy } from "../state/energy.ts";
 import { inForce, look, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
@@ -69,7 +70,7 @@ export function Tiles(props: { data: Report }) {
     const capacity = (range ? range[1] - range[0] : quality.duration_ns) * Math.max(1, quality.cpus);
     const longest = Math.max(dpc?.value(1) ?? 0, isr?.value(1) ?? 0);
     const line = (dpc ?? isr)?.line.map((value, at) => value + (dpc ? (isr?.line[at] ?? 0) : 0)) ?? [];
-    tiles.push({ title: "DPC + ISR", value: number((100 * sum) / capacity), unit: "%", about: `${duration(sum)}, longest ${duration(longest)}`, line, color: "--dpc", panel: "interrupts" });
+    tiles.push({ title: "DPC + ISR", value: sum > 0 && sum / capacity < 5e-5 ? "<0.01" : number(Math.round((10_000 * sum) / capacity) / 100), unit: "%", about: `${duration(sum)}, longest ${duration(longest)}`, line, color: "--dpc", panel: "interrupts" });
   } else gone("DPC + ISR", "dpc", "interrupts");
   if (hang && hang.value(0) > 0) {
     const [value, unit] = split(duration(hang.value(0)));
@@ -91,7 +92,7 @@ export function Tiles(props: { data: Report }) {
   if (used.length > 0) {
     const sum = (of: (row: (typeof used)[number]) => number | null) => used.reduce((total, row) => total + (of(row) ?? 0), 0);
     const [low, high] = [sum((row) => row.energy_low_j), sum((row) => row.energy_high_j)];
-    const [value, unit] = split(energyRange(low, high, high < 1 ? [1e-3, "mJ"] : high < 1e5 ? [1, "J"] : [3600, "Wh"]));
+    const [value, unit] = energy(low, high);
     tiles.push({ title: "Energy ≈", value, unit, about: `most: ${visible(used[0]?.culprit ?? "")}`, line: [], color: "--c3", panel: "power" });
   } else gone("Energy", "sample", "power");
   return (

@@ -14,6 +14,7 @@ import { Bar } from "./timeline/bar.tsx";
 import { DEFAULTS, heightOf, isShown, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
 import { ghost, startGhost } from "./timeline/ghost.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
+import { beside } from "./timeline/model.ts";
 import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
 import { ContextMenu, Tip } from "./timeline/over.tsx";
 import { reading, speak, type Reading } from "./timeline/read.ts";
@@ -29,9 +30,21 @@ interface Menu {
   reading: Reading;
 }
 
-/** Least height, and what other panels leave it. */
+/** Least height, and what other panels leave it: a third of the window, and not less than this. */
 const LEAST = 120;
 const ABOVE = 232;
+const PART = 0.34;
+/** In a low window no more than this part of it. */
+const LOW = 0.42;
+/** A lane that would stand there in part is left to scrolling, if no more than this is lost. */
+const SLICE = 24;
+
+/** So high that lanes stand there whole, if that is possible. */
+function fitting(rows: Row[], tall: number, most: number): number {
+  if (tall + HEAD + 2 <= most) return tall + HEAD + 2;
+  const whole = rows.reduce((low, row) => (row.y + row.height + HEAD + 2 <= most ? Math.max(low, row.y + row.height + HEAD + 2) : low), 0);
+  return most - whole <= SLICE ? whole : most;
+}
 
 export function Timeline(props: { panel: Panel }) {
   const panel = props.panel.id;
@@ -43,7 +56,7 @@ export function Timeline(props: { panel: Panel }) {
   const spoken = useSignal("");
   const now = data.value;
   const lanes = useMemo(() => (now ? withFindings(now, findings.value, notesOf()) : []), [now, findings.value, view.value.settings["notes"]]);
-  const rows = useMemo(() => (now ? layout(lanes, now, settings, panel) : []), [lanes, JSON.stringify(settings), panel]);
+  const rows = useMemo(() => (now ? layout(lanes, now, settings, panel) : []), [lanes, JSON.stringify(settings), panel, beside.value]);
   const tall = heightOf(rows);
   const room = useSignal(320);
   useEffect(() => {
@@ -61,7 +74,7 @@ export function Timeline(props: { panel: Panel }) {
     if (above) observer.observe(above);
     return () => observer.disconnect();
   }, [settings.open, settings.table]);
-  const wanted = panel === "overview" ? Math.min(room.value, tall + HEAD + 2) : Math.min(ABOVE, tall + HEAD + 2);
+  const wanted = panel === "overview" ? Math.min(room.value, tall + HEAD + 2) : fitting(rows, tall, Math.max(Math.min(ABOVE, Math.round(innerHeight * LOW)), Math.round(innerHeight * PART)));
   const height = Math.max(LEAST, settings.height > 0 ? Math.min(settings.height, innerHeight * 0.6) : now ? wanted : ABOVE);
 
   useEffect(() => {

@@ -22,6 +22,9 @@ export function foundIn(data: Report): Found[] {
   return out.sort((a, b) => RANK.indexOf(a.hit.severity) - RANK.indexOf(b.hit.severity));
 }
 
+/** Letters of a headline, and of one that is worth standing alone. */
+const [GLANCE, LEAST_CLAUSE] = [110, 30];
+
 interface Looked {
   finding: string | null;
 }
@@ -65,7 +68,7 @@ function behind(text: string): string {
 }
 
 /** `227 % of one processor` as people say it. */
-const inCores = (text: string) =>
+export const inCores = (text: string) =>
   text.replace(/([\d.,]+)[\u00a0 ]%(?: of| of the time of)? (?:one|a) processor/g, (all, share: string) => {
     const cores = Number(share.replaceAll(",", "")) / 100;
     return Number.isFinite(cores) && cores >= 1 ? `${number(cores)} cores` : all;
@@ -85,6 +88,17 @@ export function shortened(sentence: string): string {
   const at = /^[^ ]+\.(?:exe|sys|dll)(?= \()/i.exec(sentence)?.[0].length ?? 0;
   const text = at > 0 ? sentence.slice(0, at) + behind(sentence.slice(at)) : sentence;
   return inCores(text.replace(/, [\d.,]+ of [\d.,]+ core-(?:minutes|hours|seconds|s|min|h)/, "").replace(/, about [\d.,]+\u00a0?\s?(?:m?J|Wh|kJ)(?: \([^)]*\))?/, ""));
+}
+
+/** What can be read at a glance, and what then follows of the same sentence. */
+export function clauses(text: string): [string, string] {
+  if (text.length <= GLANCE) return [text, ""];
+  let at = -1;
+  for (const found of text.matchAll(/[;.] /g)) if (found.index >= LEAST_CLAUSE && (at < 0 || found.index <= GLANCE)) at = found.index;
+  if (at < 0) return [text, ""];
+  const rest = text.slice(at + 2);
+  // Names of programs stay as they are.
+  return [`${text.slice(0, at)}.`, /^[a-z]+ /.test(rest) ? rest.charAt(0).toUpperCase() + rest.slice(1) : rest];
 }
 
 /** A title inside of a sentence: small unless it begins with an abbreviation. */

@@ -63,7 +63,7 @@ test("all of a header cell sorts; a double click selects no text; every column h
   const cells = await grid(page).locator('.row:not(.head) [aria-colindex="3"]').allTextContents();
   assert.ok(cells.length > 3);
   assert.ok(cells.every((text) => /^[\d.,]+$/.test(text)), cells.slice(0, 5).join());
-  assert.match(await page.getByRole("columnheader").nth(2).innerText(), /dur\s*(ns|µs|ms|s)/);
+  assert.match(await page.getByRole("columnheader").nth(2).innerText(), /duration\s*(ns|µs|ms|s)/);
   await grid(page).locator('[data-cell="2:0"]').dblclick();
   assert.equal(await page.evaluate(() => String(getSelection())), "");
   assert.deepEqual(wrong, []);

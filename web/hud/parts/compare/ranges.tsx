@@ -1,7 +1,7 @@
 /** Sums of a table over two ranges, beside each other and per second of each. */
 
 import { duration } from "../../../src/lib/format.ts";
-import { amount, visible } from "../../base/value.ts";
+import { visible } from "../../base/value.ts";
 import { Box, Fault, Nothing, Sql } from "../box.tsx";
 import { Grid } from "../grid.tsx";
 import { session } from "../../state/session.ts";
@@ -124,21 +124,19 @@ export function Ranges() {
           label={subject.title}
           columns={[
             { id: "key", title: subject.title, width: "minmax(200px, 3fr)" },
-            { id: "a", title: "before", number: true },
-            { id: "b", title: "after", number: true },
-            { id: "ra", title: "before / s", number: true, doc: "Divided by the length of the range" },
-            { id: "rb", title: "after / s", number: true, doc: "Divided by the length of the range" },
-            { id: "d", title: "difference / s", number: true },
-            { id: "r", title: "ratio / s", number: true, doc: "Per second: work that takes longer looks the same" },
+            { id: "a", title: "before", number: true, amounts: { unit, with: "sum", of: (row) => lines[row]?.a } },
+            { id: "b", title: "after", number: true, amounts: { unit, with: "sum", of: (row) => lines[row]?.b } },
+            { id: "ra", title: "before", number: true, doc: "Divided by the length of the range", amounts: { unit, with: "rate", per: "s", of: (row) => lines[row]?.ra } },
+            { id: "rb", title: "after", number: true, doc: "Divided by the length of the range", amounts: { unit, with: "rate", per: "s", of: (row) => lines[row]?.rb } },
+            { id: "d", title: "difference", number: true, amounts: { unit, with: "rate", per: "s", signed: true, of: (row) => (lines[row] ? lines[row].rb - lines[row].ra : undefined) } },
+            { id: "r", title: "ratio per s", number: true, doc: "Per second: work that takes longer looks the same" },
             { id: "rr", title: "ratio of sums", number: true, doc: "After divided by before, however long the ranges are" },
           ]}
           count={lines.length}
           text={(row, at) => {
             const line = lines[row];
             if (!line) return "";
-            const show = (value: number) => amount(Math.round(value * 1000) / 1000, unit);
-            const difference = line.rb - line.ra;
-            return [visible(line.key), show(line.a), show(line.b), show(line.ra), show(line.rb), `${difference < 0 ? "−" : "+"}${show(Math.abs(difference))}`, line.ra > 0 ? ratio({ ratio: line.rb / line.ra }) : "new", line.a > 0 ? ratio({ ratio: line.b / line.a }) : "new"][at] ?? "";
+            return at === 0 ? visible(line.key) : at === 6 ? (line.ra > 0 ? ratio({ ratio: line.rb / line.ra }) : "new") : line.a > 0 ? ratio({ ratio: line.b / line.a }) : "new";
           }}
         />
       )}

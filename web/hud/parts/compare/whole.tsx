@@ -3,6 +3,7 @@
 import { count, duration, number, percent } from "../../../src/lib/format.ts";
 import { scaled, scaleOf } from "../../base/units.ts";
 import { visible } from "../../base/value.ts";
+import { inCores } from "../../state/finding.ts";
 import type { Card } from "../../state/inspect.ts";
 import { addFilter, look, set, setting, view } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
@@ -227,7 +228,8 @@ export function Whole() {
         <p>
           Busy: {busy(a)} in A, {busy(b)} in B. {!apart && `Both lasted about ${duration(lengths[0])}: totals compare directly.`}
         </p>
-        {data.caveats.map((caveat) => (
+        {/* How long both lasted stands above. */}
+        {data.caveats.filter((caveat) => !apart || !/ lasts /.test(caveat)).map((caveat) => (
           <p class="caveat" key={caveat} data-part="caveat">
             <strong>But</strong> {visible(caveat)}.
           </p>
@@ -246,7 +248,10 @@ export function Whole() {
           <ul class="verdicts">
             {data.verdicts.map((one) => (
               <li key={`${one.id} ${one.culprit}`}>
-                <span class={`changed ${one.changes[0]}`}>{CHANGED[one.changes[0] ?? ""] ?? one.changes[0]}</span> <Badge name={one.severity} /> {visible(one.headline)} <code class="muted">{one.id}</code>
+                <span class={`changed ${one.changes[0]}`}>{CHANGED[one.changes[0] ?? ""] ?? one.changes[0]}</span> <Badge name={one.severity} />{" "}
+                <span>
+                  {visible(inCores(one.headline))} <code class="muted">{one.id}</code>
+                </span>
               </li>
             ))}
           </ul>

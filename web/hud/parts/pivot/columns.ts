@@ -1,6 +1,7 @@
 /** Units and functions of the columns of values: one unit for each, chosen by its largest value or by somebody. */
 
-import { scaleOf, unitsOf, type Scale } from "../../base/units.ts";
+import { unitsOf, type Scale } from "../../base/units.ts";
+import { scaleFor, unitOf } from "../grid/amounts.ts";
 import type { Rows } from "../../wire/rows.ts";
 import type { Track } from "../timeline/catalog.ts";
 import type { Item } from "./menu.tsx";
@@ -11,8 +12,7 @@ export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (som
     shown.values.map((value) => {
       const id = valueName(value);
       const of = rows.column(id);
-      const largest = (of?.values ?? []).reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0);
-      return [id, ["count", "unique"].includes(value.fn) || of?.role === "time" ? null : scaleOf(of?.unit ?? "", largest, kept.units?.[id] ?? null)];
+      return [id, of ? scaleFor(["count", "unique"].includes(value.fn) ? "count" : (unitOf(of) ?? "none"), of.values, kept.units?.[id] ?? null) : null];
     }),
   );
   /** What the menu of a column has. */

@@ -98,7 +98,9 @@ export function searched(tableName: string, group: string[]): string[] {
 }
 
 const WORDS: Record<string, string> = { upid: "process", utid: "thread", stack_id: "stack", frame_id: "frame", image_id: "image", file_id: "file", event_type_id: "event type" };
-const UNITS = /_(ns|bytes)$/;
+/** Names of columns that are no words. */
+const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused", cpu: "CPU", dpc: "DPC", isr: "ISR" };
+const UNITS = /_(ns|bytes|percent|mhz|j|wh)$/;
 
 /** A column's name for people. */
 export function title(key: string): string {
@@ -109,12 +111,18 @@ export function title(key: string): string {
       if (part === id) return word;
       if (part.endsWith(`_${id}`)) return `${part.slice(0, -id.length - 1).replaceAll("_", " ")} ${word}`;
     }
-    return part.replace(UNITS, "").replaceAll("_", " ");
+    const bare = part.replace(UNITS, "");
+    return SPELLED[bare] ?? bare.replaceAll("_", " ");
   });
   return parts.join(" · ");
 }
 
-export const valueTitle = (value: Value): string => (value.column ? (value.fn === "sum" ? title(value.column) : `${value.fn} ${title(value.column)}`) : "count");
+export const valueTitle = (value: Value): string => {
+  if (!value.column) return "count";
+  const name = title(value.column);
+  // The sum is what one expects; the largest `ready max` is a `ready max`.
+  return value.fn === "sum" || name.endsWith(` ${value.fn}`) ? name : `${value.fn} ${name}`;
+};
 
 const COSTS = ["duration", "bytes", "weight"];
 

@@ -6,20 +6,21 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { later } from "../../base/awaited.ts";
 import { bind } from "../../base/keys.ts";
-import { scaled } from "../../base/units.ts";
-import { amount, show } from "../../base/value.ts";
+import { show } from "../../base/value.ts";
 import { addFilter, look, scope, set, setting, table, whole, type Filter } from "../../state/view.ts";
 import { save } from "../../wire/api.ts";
 import type { RowsFacts } from "../../wire/types.ts";
 import type { Cell } from "../../wire/rows.ts";
 import { Bones } from "../bones.tsx";
 import { Box, copy, Fault, Nothing, Sql, whyEmpty } from "../box.tsx";
+import { alike, unitOf as unitOfColumn, written } from "../grid/amounts.ts";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
 import { Chips } from "./chips.tsx";
 import { fieldKey } from "../../state/event_fields.ts";
 import { body, useLines, type Line } from "./data.ts";
 import { addTrack } from "../timeline/catalog.ts";
+import { Words } from "../words.tsx";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
 import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
@@ -27,7 +28,7 @@ import { columnsOf, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
-const FORMATS = ["csv", "parquet", "json", "jsonl"];
+const FORMATS: [string, string][] = [["csv", "CSV"], ["parquet", "Parquet"], ["json", "JSON"], ["jsonl", "JSON lines"]];
 /** Files hold no more. */
 const MOST = 2_000_000;
 
@@ -185,7 +186,7 @@ function Shown(props: {
           {grouped && <label class="tick"><input type="checkbox" checked={kept.share} onChange={(event) => change({ share: event.currentTarget.checked })} />share</label>}
           <select aria-label="Save what is shown as a file" value="" data-part="file" onChange={(event) => { const format = event.currentTarget.value; event.currentTarget.value = ""; if (format) file(format); }}>
             <option value="">Save as …</option>
-            {FORMATS.map((format) => <option key={format} value={format}>{format.toUpperCase()}</option>)}
+            {FORMATS.map(([format, name]) => <option key={format} value={format}>{name}</option>)}
           </select>
           <button type="button" class="small" onClick={() => change({ ...FRESH, preset: preset.name })} title="Back to the preset">Reset</button>
           {!grouped && <Sql sql={rowFacts?.sql} />}
@@ -217,7 +218,7 @@ function Shown(props: {
           onActivate={props.onRow}
         />
       ))}
-      {info && <p class="about foot">{info.title} <code class="name">{info.name}</code></p>}
+      {info && <p class="about foot"><Words text={info.title} /> <code class="name">{info.name}</code></p>}
       {menu && <Menu at={menu} label="What to do with this cell" onClose={() => setMenu(null)} />}
       {line && <SparkTable title={line.title} text={line.text} range={scope.value ?? whole.value} unit={unitOf(shown)} onClose={() => setLine(null)} />}
     </Box>
@@ -264,6 +265,11 @@ function Groups(props: {
     if (value === null) return "(none)";
     return value === "" ? "(empty)" : column ? show(value, column) : String(value);
   };
+  /** What stands there if it is a number that the grid can write. */
+  const cellOf = (row: number, id: string) => {
+    const cell = lines[row]?.rows.get(lines[row].row, id);
+    return cell === null || typeof cell === "number" ? cell : undefined;
+  };
   const { scales, items } = columnsOf(root.value, shown, kept, props.change);
   const coloured = (key: string) => {
     const column = resolve(shown.table, key);
@@ -275,7 +281,8 @@ function Groups(props: {
     ...shown.values.map((value, at) => ({
       kind: "value" as const, at, id: valueName(value), title: valueTitle(value),
       doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "104px",
-      ...(scales.get(valueName(value)) ? { unit: scales.get(valueName(value))?.unit ?? "" } : {}),
+      unit: scales.get(valueName(value))?.unit ?? "",
+      amounts: { unit: "", scale: scales.get(valueName(value)) ?? null, of: (row: number) => cellOf(row, valueName(value)) },
       items: items(value, at),
     })),
     ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
@@ -292,16 +299,12 @@ function Groups(props: {
     if (column.kind === "spark") return sparkText(line.rows.text(line.row, "spark"), range, unit);
     const of = line.rows.column(column.id);
     const cell = line.rows.get(line.row, column.id);
-    const scale = scales.get(column.id);
-    if (scale && typeof cell === "number") return scaled(cell, scale);
-    return of ? show(cell, of) : "";
+    return typeof cell === "number" && column.kind === "value" ? written(cell, scales.get(column.id) ?? null) : of ? show(cell, of) : "";
   };
   const raw = (row: number, at: number): Cell => {
     const [line, column] = [lines[row], columns[at]];
     if (!line || !column || column.kind !== "value") return line && column?.kind === "share" ? share(line) : text(row, at);
-    const cell = line.rows.get(line.row, column.id);
-    const scale = scales.get(column.id);
-    return typeof cell === "number" ? (scale ? cell / scale.factor : cell) : cell;
+    return line.rows.get(line.row, column.id);
   };
   // Lines of one level share a height, so that rows can be compared.
   let top = 0;
@@ -319,18 +322,23 @@ function Groups(props: {
       ...(line.open !== null ? [{ text: line.open ? "Close" : "Open", key: line.open ? "←" : "→", run: () => toggle(line) }] : []),
       { text: "Show its rows", run: () => props.change({ where: [...shown.where, ...conditions(line)], mode: "rows" }) },
       ...(kept.spark && facts.spark ? [{ text: "Over time as a table", run: () => props.onLine({ title: `${name(line)} over time`, text: line.rows.text(line.row, "spark") }) }] : []),
-      { text: "Copy table", run: () => void copy([columns.map((one) => one.title).join("\t"), ...lines.map((_, at) => whole_(at))].join("\n"), "table") },
+      { text: "Copy table", run: () => void copy([columns.map((one) => (one.unit ? `${one.title} (${one.unit})` : one.title)).join("\t"), ...lines.map((_, at) => whole_(at))].join("\n"), "table") },
     ];
     props.onMenu({ x, y, items: props.items(conditions(line), filter(line), text(row, at), whole_(row), more) });
   };
   const groups = facts.groups;
+  /** As in its column: seconds however many there are. */
+  const total = (id: string, value: number) => {
+    const of = root.value?.column(id);
+    return alike(!of || /^(count|unique)\(/.test(id) ? "count" : (unitOfColumn(of) ?? "none"), [value]).text(value);
+  };
   const info = table(shown.table);
   return (
     <>
       <div class="totals" data-part="totals">
         <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{facts.rows.toLocaleString("en")}</strong> rows
         {shown.values.map((value, at) => (value.fn === "count" && !value.column) || totals[at] === null || totals[at] === undefined ? null : (
-          <span key={valueName(value)}> · {valueTitle(value)} {amountOf(value.fn, totals[at] ?? 0, value.column ? (resolve(shown.table, value.column)?.unit ?? "") : "")}</span>
+          <span key={valueName(value)}>· {valueTitle(value)} {total(valueName(value), totals[at] ?? 0)}</span>
         ))}
         {shown.group.length > 1 && <button type="button" class="small" onClick={() => all(true)}>Open all</button>}
         {shown.group.length > 1 && <button type="button" class="small" onClick={() => all(false)}>Close all</button>}
@@ -403,8 +411,6 @@ function Groups(props: {
     </>
   );
 }
-
-const amountOf = (fn: string, value: number, unit: string) => amount(value, fn === "unique" || fn === "count" ? "count" : unit);
 
 /** A pivot table of any table, chosen from a list. */
 export function AnyTable(props: { id: string; tables: string[] }) {

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { later, pending } from "../../base/awaited.ts";
-import { scaled, scaleOf, type Scale } from "../../base/units.ts";
+import type { Scale } from "../../base/units.ts";
 import { show, visible } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
 import { tick } from "../../state/live.ts";
@@ -12,6 +12,8 @@ import type { Cell, Rows } from "../../wire/rows.ts";
 import type { RowsFacts } from "../../wire/types.ts";
 import { Bones } from "../bones.tsx";
 import { Fault, Nothing } from "../box.tsx";
+import { scaleFor, unitOf, written } from "../grid/amounts.ts";
+import { widthFor } from "../grid/widths.ts";
 import { Grid } from "../grid.tsx";
 import { fieldKey } from "../../state/event_fields.ts";
 import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
@@ -117,8 +119,8 @@ export function RowsView(props: {
   const scales = new Map<string, Scale | null>(
     shown.columns.map((name) => {
       const of = first0?.column(name);
-      if (!of || !of.isNumber || of.role === "time" || first0?.column(`${name}.label`)) return [name, null];
-      return [name, scaleOf(of.unit, of.values.reduce((most: number, cell) => (typeof cell === "number" && Math.abs(cell) > most ? Math.abs(cell) : most), 0))];
+      const unit = of && !first0?.column(`${name}.label`) ? unitOf(of) : null;
+      return [name, of && unit !== null ? scaleFor(unit, of.values) : null];
     }),
   );
   const fields = useMemo(() => (shown.columns.includes("fields") ? commonFields(root.value) : []), [root.value]);
@@ -138,9 +140,11 @@ export function RowsView(props: {
     const label = rows.get(row % PAGE, `${column}.label`);
     const info = rows.column(column);
     const scale = scales.get(column);
-    if (scale && typeof value === "number") return { rows, row: row % PAGE, column, value, text: scaled(value, scale) };
+    if (scale && typeof value === "number") return { rows, row: row % PAGE, column, value, text: written(value, scale) };
     return { rows, row: row % PAGE, column, value, text: label !== null ? show(label, { name: "", unit: "", role: "" }) : info ? show(value, info) : "" };
   };
+  // By the texts of the first rows.
+  const widths = useMemo(() => [...shown.columns.map((column) => title(column)), ...fields].map((name, at) => widthFor(name, Array.from({ length: Math.min(PAGE, root.value?.count ?? 0) }, (_, row) => cell(row, at)?.text ?? ""))), [root.value, fields]);
   if (root.error) return <Fault error={root.error} />;
   if (!root.value) return <Bones lines={8} />;
   const count = root.value.facts.rows;
@@ -150,13 +154,13 @@ export function RowsView(props: {
       {count > MOST && <p class="about">The first {MOST.toLocaleString("en")} of {count.toLocaleString("en")} rows can be scrolled to: filter, or sort by what matters.</p>}
       <Grid
         label={`Rows of ${shown.table}`}
-        columns={[...shown.columns.map((column) => {
+        columns={[...shown.columns.map((column, at) => {
           const info = resolve(shown.table, column);
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
-          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, ...(scales.get(column) ? { unit: scales.get(column)?.unit ?? "" } : {}), ...(number ? {} : { width: label || info?.role === "path" || info?.role === "message" ? "230px" : "140px" }) };
-        }), ...fields.map((field) => ({ id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: "120px" }))]}
+          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", ...(number ? {} : { width: widths[at] ?? "" }) };
+        }), ...fields.map((field, at) => ({ id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: widths[shown.columns.length + at] ?? "" }))]}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
         raw={(row, at) => {

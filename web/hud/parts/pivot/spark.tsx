@@ -39,9 +39,12 @@ export function SparkTable(props: { title: string; text: string; range: Range; u
     <Dialog title={props.title} onClose={props.onClose}>
       <Grid
         label={props.title}
-        columns={[{ id: "from", title: "from", width: "200px" }, { id: "value", title: "value", number: true, width: "160px" }]}
+        columns={[
+          { id: "from", title: "from", number: true, width: "140px", amounts: { unit: "moment", of: (row) => props.range[0] + row * width } },
+          { id: "value", title: "value", number: true, width: "160px", amounts: { unit: props.unit, of: (row) => values[row] ?? null } },
+        ]}
         count={values.length}
-        text={(row, column) => (column === 0 ? moment(props.range[0] + row * width, width) : values[row] === null ? "–" : amount(values[row] ?? 0, props.unit))}
+        text={() => ""}
         most={16}
       />
     </Dialog>

@@ -33,9 +33,9 @@ function Functions(props: { about: string }) {
           </p>
           <Grid
             label="Functions"
-            columns={COLUMNS}
+            columns={COLUMNS.map((one) => (one.number ? { ...one, amounts: { unit, with: "weight", of: (row: number) => rows.num(row, one.id) } } : one))}
             count={rows.count}
-            text={(row, column) => (column === 0 ? visible(name(row)) : amount(rows.num(row, column === 1 ? "own" : "total"), unit))}
+            text={(row) => visible(name(row))}
             draw={(row, column) =>
               column === 0 ? (
                 <span class={`name${rows.get(row, "security") === true ? " security" : ""}`} {...(isCode(rows.text(row, "kind")) ? { "data-knows": name(row) } : {})}>
@@ -95,12 +95,14 @@ export function ButterflyTab() {
                 <h3>Where it runs</h3>
                 <Grid
                   label="Where it runs"
-                  columns={[{ id: "name", title: "Where", width: "minmax(150px, 1fr)" }, { id: "total", title: "Total", number: true }, { id: "own", title: "Own", number: true }, { id: "count", title: "Count", number: true }]}
+                  columns={[
+                    { id: "name", title: "Where", width: "minmax(150px, 1fr)" },
+                    { id: "total", title: "Total", number: true, amounts: { unit, with: "weight", of: (row) => groups[row]?.total } },
+                    { id: "own", title: "Own", number: true, amounts: { unit, with: "weight", of: (row) => groups[row]?.own } },
+                    { id: "count", title: "Count", number: true, amounts: { unit: "count", of: (row) => groups[row]?.count } },
+                  ]}
                   count={groups.length}
-                  text={(row, column) => {
-                    const group = groups[row];
-                    return group ? ([visible(group.name), amount(group.total, unit), amount(group.own, unit), amount(group.count, "count")][column] ?? "") : "";
-                  }}
+                  text={(row) => visible(groups[row]?.name ?? "")}
                   most={4}
                 />
               </>

@@ -3,6 +3,7 @@
 import { amount, visible } from "../../base/value.ts";
 import type { Card } from "../../state/inspect.ts";
 import { Swatch } from "../who.tsx";
+import { alike } from "../grid/amounts.ts";
 import { actions } from "./menu.tsx";
 import { isCode, percent, type Nodes } from "./model.ts";
 import { difference, points, type Whole } from "./tip.tsx";
@@ -33,6 +34,7 @@ export function nodeCard(nodes: Nodes, at: number, whole: Whole): Card {
   const stack: { label: string; module: string }[] = [];
   for (let up = at; up > 0 && stack.length < 40; up = nodes.parent[up] ?? 0) stack.push({ label: nodes.label[up] ?? "", module: nodes.text(up, "module") });
   const called = [...(nodes.children[at] ?? [])].sort((a, b) => (nodes.total[b] ?? 0) - (nodes.total[a] ?? 0)).slice(0, CALLED);
+  const weights = alike(whole.unit, called.map((one) => nodes.total[one]));
   const pointed = nodes.pointed(at);
   const known = actions(pointed);
   return {
@@ -49,7 +51,7 @@ export function nodeCard(nodes: Nodes, at: number, whole: Whole): Card {
       ...(whole.before === null ? [] : [["Change of share", points(difference(nodes, at, whole))] as [string, string]]),
     ],
     parts: [
-      ...(called.length > 0 ? [{ title: nodes.inverted ? "Called by" : "Calls", aside: "inclusive", body: <Frames list={called.map((one) => ({ label: nodes.label[one] ?? "", module: nodes.text(one, "module"), text: amount(nodes.total[one] ?? 0, whole.unit) }))} /> }] : []),
+      ...(called.length > 0 ? [{ title: nodes.inverted ? "Called by" : "Calls", aside: "inclusive", body: <Frames list={called.map((one) => ({ label: nodes.label[one] ?? "", module: nodes.text(one, "module"), text: weights.text(nodes.total[one] ?? 0) }))} /> }] : []),
       { title: "Stack", aside: nodes.inverted ? "outermost first" : "innermost first", body: <Frames list={stack} /> },
     ],
     actions: SHOWN.flatMap(([key, text], i) => {

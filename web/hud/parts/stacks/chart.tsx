@@ -5,13 +5,18 @@ import { amount, moment, span, visible } from "../../base/value.ts";
 import { part, trace, zoomTo, back } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
+import { alike } from "../grid/amounts.ts";
 import { copy, Fault, Nothing, Sql } from "../box.tsx";
 import { RowsGrid } from "../rows_grid.tsx";
+import { step } from "../timeline/paint.ts";
 import { BoxCanvas, type Boxes } from "./boxes.tsx";
 import { colorKey } from "./colors.ts";
 import { Menu } from "./menu.tsx";
 import { change, isCode, pointed, settings, type Pointed } from "./model.ts";
 import { Legend } from "./legend.tsx";
+
+/** So wide is the axis about: how many times stand on it. */
+const AXIS_WIDTH = 800;
 
 export function ChartTab() {
   const { lane, color, search, table } = settings();
@@ -69,9 +74,12 @@ export function ChartTab() {
     return `${visible(rows?.text(at, "name") ?? "")}: ${amount(b - a, "ns")} from ${moment(a, (to - from) / 1000)}${samples > 0 ? `, ${samples} samples, ${amount(rows?.num(at, "weight") ?? 0, "ns")} CPU` : ""}`;
   };
   const threads = facts?.threads ?? [];
+  const weights = alike("ns", threads.map((one) => one.weight));
   const value = typeof facts?.cpu === "number" ? `cpu ${facts.cpu}` : `utid ${facts?.utid ?? ""}`;
   const known = value.startsWith("cpu") || threads.some((one) => `utid ${one.utid}` === value);
-  const ticks = Array.from({ length: 7 }, (_, at) => from + ((to - from) * at) / 6);
+  const by = step(to - from, AXIS_WIDTH);
+  const ticks: number[] = [];
+  for (let tick = Math.ceil(from / by) * by; tick < to - by / 4; tick += by) ticks.push(tick);
   return (
     <div class="stack-chart" data-part="chart">
       <div class="stack-row">
@@ -89,7 +97,7 @@ export function ChartTab() {
             <optgroup label="Threads by CPU time here">
               {threads.map((one) => (
                 <option key={one.utid} value={`utid ${one.utid}`}>
-                  {visible(one.name)}: {amount(one.weight, "ns")}
+                  {visible(one.name)}: {weights.text(one.weight)}
                 </option>
               ))}
             </optgroup>
@@ -122,7 +130,7 @@ export function ChartTab() {
             <>
               <div class="stack-axis" aria-hidden="true">
                 {ticks.map((tick) => (
-                  <span key={tick}>{moment(tick, (to - from) / 100)}</span>
+                  <span key={tick} style={{ left: `${(100 * (tick - from)) / (to - from)}%` }}>{moment(tick, by)}</span>
                 ))}
               </div>
               <BoxCanvas

@@ -71,6 +71,7 @@ function resolved(value: string): string | null {
   if (!element) {
     element = document.createElement("span");
     element.hidden = true;
+    element.style.setProperty("forced-color-adjust", "none");
     document.body.append(element);
   }
   element.style.color = "";

@@ -39,7 +39,7 @@ function heaviest(nodes: Nodes, from: number): number[] {
   }
 }
 
-const UNITS = (text: string, doc: string, id: string): GridColumn => ({ id, title: text, doc, number: true, width: "104px" });
+const figure = (text: string, doc: string, id: string): GridColumn => ({ id, title: text, doc, number: true, width: "92px" });
 
 export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom?: boolean; details?: boolean; narrow?: boolean }) {
   const { nodes, whole } = props;
@@ -62,32 +62,37 @@ export function Tree(props: { nodes: Nodes; whole: Whole; label: string; canZoom
     return rowsOf(nodes, all, (at) => found.under[at] === 1 || inside[at] === 1);
   }, [nodes, open, found]);
   const compare = whole.before !== null;
+  /** Of a row: of its node, or of what was left out of it. */
+  const weigh = (of: (at: number) => number, left?: string) => ({
+    unit: whole.unit,
+    with: "weight",
+    of: (row: number) => {
+      const at = rows[row] ?? 0;
+      return at >= 0 ? of(at) : left ? nodes.num(-1 - at, left) : undefined;
+    },
+  });
   const columns: GridColumn[] = [
     { id: "name", title: "Function", doc: "module!function; module!? where no symbol is known", width: props.narrow ? "minmax(180px, 1fr)" : "minmax(260px, 1fr)" },
-    UNITS("Total", "With all that it called", "total"),
-    { ...UNITS("Total %", "Share of the whole", "share"), width: "84px" },
+    { ...figure("Total", "With all that it called", "total"), amounts: weigh((at) => nodes.total[at] ?? 0, "left_weight") },
+    { ...figure("Total %", "Share of the whole", "share"), width: "84px" },
     // Turned around, a stack ends at its outermost caller: that is nobody's own cost.
-    ...(nodes.inverted ? [] : [UNITS("Own", "Itself: where stacks end", "own")]),
-    ...(props.narrow || nodes.inverted ? [] : [{ ...UNITS("Own %", "Share of the whole", "own_share"), width: "76px" }]),
-    { ...UNITS("Count", "Events: samples, waits, transfers", "count"), width: "84px" },
-    ...(compare ? [UNITS("Before", "The same path in what it is compared with", "before"), UNITS("Before %", "Its share there", "before_share"), { ...UNITS("Difference", "Of the shares, in points of a hundred", "difference"), width: "124px" }] : []),
+    ...(nodes.inverted ? [] : [{ ...figure("Own", "Itself: where stacks end", "own"), amounts: weigh((at) => nodes.own[at] ?? 0) }]),
+    ...(props.narrow || nodes.inverted ? [] : [{ ...figure("Own %", "Share of the whole", "own_share"), width: "76px" }]),
+    { ...figure("Count", "Events: samples, waits, transfers", "count"), width: "84px" },
+    ...(compare ? [{ ...figure("Before", "The same path in what it is compared with", "before"), amounts: weigh((at) => nodes.before[at] ?? 0) }, figure("Before %", "Its share there", "before_share"), { ...figure("Difference", "Of the shares, in points of a hundred", "difference"), width: "124px" }] : []),
   ];
   const text = (row: number, column: number): string => {
     const at = rows[row] ?? 0;
     if (at < 0) {
       const node = -1 - at;
-      const left = nodes.num(node, "left_weight");
-      return [`… ${nodes.num(node, "left_out")} smaller ones`, amount(left, whole.unit), percent(left, whole.total)][column] ?? "";
+      return [`… ${nodes.num(node, "left_out")} smaller ones`, "", percent(nodes.num(node, "left_weight"), whole.total)][column] ?? "";
     }
     const [total, own] = [nodes.total[at] ?? 0, nodes.own[at] ?? 0];
     switch (columns[column]?.id) {
       case "name": return `${nodes.security(at) ? "[S] " : ""}${visible(nodes.label[at] ?? "")}`;
-      case "total": return amount(total, whole.unit);
       case "share": return percent(total, whole.total);
-      case "own": return amount(own, whole.unit);
       case "own_share": return percent(own, whole.total);
       case "count": return amount(nodes.num(at, "count"), "count");
-      case "before": return amount(nodes.before[at] ?? 0, whole.unit);
       case "before_share": return percent(nodes.before[at] ?? 0, whole.before ?? 0);
       case "difference": return points(difference(nodes, at, whole));
       default: return "";

@@ -69,7 +69,7 @@ export function Bar(props: {
           {props.colors && <Legend rows={rows} colors={props.colors} />}
           {view.value.other && (
             <span class="muted">
-              <b class="ghost-key" aria-hidden="true" /> line: the other side
+              <b class="ghost-key" aria-hidden="true" /> A, before
             </span>
           )}
           {heat && <Heat of={heat} />}

@@ -2,7 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { scope, view, whole } from "../../state/view.ts";
-import { askLanes, peak, type Lanes } from "./model.ts";
+import { askLanes, beside, busy, peak, type Lanes } from "./model.ts";
 
 export interface Ghost {
   /** Where it begins on this trace's clock. */
@@ -17,16 +17,8 @@ export const ghost = signal<Ghost | null>(null);
 function line(data: Lanes, start: number): Ghost | null {
   const lane = data.lanes.find((one) => one.kind === "process");
   if (!lane) return null;
-  const full = peak(data, lane) || 1;
-  const parts = new Float64Array(data.count);
-  for (const band of lane.series) {
-    const interrupt = (band.band === "dpc" || band.band === "isr") && lane.source !== "sample";
-    if (band.band === "idle" || interrupt) continue;
-    for (let at = band.from; at < band.to; at += 1) {
-      const bucket = data.buckets[at] ?? 0;
-      parts[bucket] = Math.min(1, (parts[bucket] ?? 0) + (data.values[at] ?? 0) / full);
-    }
-  }
+  const full = lane.full || peak(data, lane) || 1;
+  const parts = busy(data, lane).map((sum) => Math.min(1, sum / full));
   return { start, bucket: data.bucket_ns, parts };
 }
 
@@ -39,12 +31,15 @@ export function startGhost(): () => void {
     const start = (other?.range ? scope.value?.[0] : null) ?? whole.value[0];
     abort?.abort();
     ghost.value = null;
+    beside.value = 0;
     if (!other || (other.trace === trace && !other.range)) return;
     const mine = new AbortController();
     abort = mine;
     askLanes({ trace: other.trace, range: other.range, width: 600, lanes: ["cpu"] }, "", mine.signal).then(
       (data) => {
-        if (!mine.signal.aborted) ghost.value = line(data, start);
+        if (mine.signal.aborted) return;
+        ghost.value = line(data, start);
+        beside.value = ghost.value?.parts.reduce((most, part) => Math.max(most, part), 0) ?? 0;
       },
       () => undefined,
     );
@@ -56,10 +51,10 @@ export function startGhost(): () => void {
 }
 
 /** Draws it over a lane: a line in the colour of text, with a halo of the ground. */
-export function drawGhost(context: CanvasRenderingContext2D, of: Ghost, x: (ns: number) => number, top: number, tall: number, text: string, ground: string): void {
+export function drawGhost(context: CanvasRenderingContext2D, of: Ghost, x: (ns: number) => number, top: number, tall: number, scale: number, text: string, ground: string): void {
   context.beginPath();
   of.parts.forEach((part, at) => {
-    const y = top + tall - part * tall;
+    const y = top + tall - Math.min(1, part * scale) * tall;
     const from = x(of.start + at * of.bucket);
     if (at === 0) context.moveTo(from, y);
     else context.lineTo(from, y);

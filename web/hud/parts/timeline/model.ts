@@ -1,5 +1,6 @@
 /** Lanes as the server gives them: numbers stay in typed arrays, bands are stretches of them. */
 
+import { signal } from "@preact/signals";
 import { tableFromIPC } from "@uwdata/flechette";
 import { Fault } from "../../wire/api.ts";
 import type { LanesFacts, WireBand, WireLane, WireMark } from "../../wire/types.ts";
@@ -72,7 +73,33 @@ export function valueAt(data: Lanes, band: Band, bucket: number): number | null 
 
 /** The largest level, or the largest sum of a bucket. */
 export function peak(data: Lanes, lane: Lane): number {
-  if (lane.full > 0) return lane.full;
+  if (lane.full <= 0) return largest(data, lane);
+  if (lane.id !== "process") return lane.full;
+  // Of many processors few may be busy: an axis of all of them would show nothing. Half of them, or half of that, is a number that people see through.
+  const most = Math.max(busy(data, lane).reduce((most, sum) => Math.max(most, sum), 0), beside.value * lane.full);
+  let top = lane.full;
+  while ((top / data.bucket_ns / 2) % 1 === 0 && most * 1.02 <= top / 2) top /= 2;
+  return top;
+}
+
+/** How busy all processors were in each bucket: interrupts are part of the runs, unless samples tell. */
+export function busy(data: Lanes, lane: Lane): Float64Array {
+  const sums = new Float64Array(data.count);
+  for (const band of lane.series) {
+    const interrupt = (band.band === "dpc" || band.band === "isr") && lane.source !== "sample";
+    if (interrupt || ["idle", "kernel", "user"].includes(band.band)) continue;
+    for (let at = band.from; at < band.to; at += 1) {
+      const bucket = data.buckets[at] ?? 0;
+      sums[bucket] = (sums[bucket] ?? 0) + (data.values[at] ?? 0);
+    }
+  }
+  return sums;
+}
+
+/** The share of all processors that a line over their lane reaches. */
+export const beside = signal(0);
+
+function largest(data: Lanes, lane: Lane): number {
   let most = 0;
   if (lane.shape === "level") {
     for (const band of lane.series) most = Math.max(most, band.total);

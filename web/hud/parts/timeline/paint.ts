@@ -33,6 +33,7 @@ export function colors(): Colors {
   const pick = (name: string) => css(`--${name}`);
   // Variables with light-dark() are not resolved by getPropertyValue: an element's own colour is.
   const probe = document.createElement("i");
+  probe.style.setProperty("forced-color-adjust", "none");
   document.body.append(probe);
   const resolved = (name: string) => {
     probe.style.color = `var(--${name})`;
@@ -276,7 +277,7 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
       context.fillRect(0, y, width, row.height + 1);
     }
     if (row.lane?.shape === "marks") drawMarks(context, row, y, f, x, c);
-    if (row.id === "process" && f.ghost) drawGhost(context, f.ghost, x, y, row.height, c.text, c.card);
+    if (row.id === "process" && row.lane && f.ghost && f.data) drawGhost(context, f.ghost, x, y, row.height, row.lane.full / (peak(f.data, row.lane) || 1), c.text, c.card);
     if (row.id === f.focus) {
       context.strokeStyle = c.accent;
       context.setLineDash([3, 2]);

@@ -16,7 +16,9 @@ const EDGE = 5;
 function isNumbered(rows: Row[], at: number): boolean {
   const row = rows[at];
   if (!row?.lane) return false;
-  const step = Math.ceil(11 / (row.height > 3 ? row.height + 1 : row.height));
+  const room = row.height > 3 ? row.height + 1 : row.height;
+  let step = 1;
+  while (step * room < 11) step *= 2;
   return (row.lane.cpu ?? 0) % step === 0;
 }
 
