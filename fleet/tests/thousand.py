@@ -33,6 +33,8 @@ MODELS = [("Contoso", "Book 1"), ("Contoso", "Book 2"), ("Fabrikam", "T"), ("Fab
 DAYS = ["2026-01-04", "2026-01-13", "2026-01-26", "2026-02-03"]
 CHANGED = 2
 OUTLIER = 17
+# Traces whose rows are compared with what `why` says of them alone.
+SAMPLE = 120
 TYPES = {"i64": "bigint", "i32": "integer", "f64": "double", "bool": "boolean", "text": "varchar", "long text": "varchar"}
 
 # As in crates/faces/fleet/src/inbox.rs.
@@ -189,6 +191,10 @@ def opened(store: pathlib.Path) -> tuple[duckdb.DuckDBPyConnection, dict]:
             source = f"select * from read_parquet('{store}/knowledge.parquet')"
         elif list((store / "batches").glob(f"*/{name}.parquet")):
             source = f"select * from read_parquet('{store}/batches/*/{name}.parquet', union_by_name = true)"
+            # Rows of before a column was known have none.
+            there = connection.sql(source).columns
+            new = [f"cast(null as {TYPES[c['type']]}) as \"{c['name']}\"" for c in columns if c["name"] not in there]
+            source = source.replace("*", ", ".join(["*", *new]), 1)
         else:
             source = "select " + ", ".join(f"cast(null as {TYPES[c['type']]}) as \"{c['name']}\"" for c in columns) + " where false"
         connection.sql(f'create table "{name}" as {source}')
@@ -352,8 +358,8 @@ def main() -> int:
     claim(said["outcomes"] == {} and said["known"] == said["files"] and before == after, f"a second run does nothing: {said['known']} of {said['files']} known")
 
     traces = [trace for (trace,) in connection.sql("select trace_id from recording order by trace_id").fetchall()]
-    compared, wrong = why_agrees(program, connection, rng.sample(traces, min(50, len(traces))))
-    claim(not wrong, f"{compared} findings, culprits and lines of bills of 50 traces are those of etwhy why; different: {wrong[:3]}")
+    compared, wrong = why_agrees(program, connection, rng.sample(traces, min(SAMPLE, len(traces))))
+    claim(not wrong, f"{compared} findings, culprits and lines of bills of {min(SAMPLE, len(traces))} traces are those of etwhy why; different: {wrong[:3]}")
     count, different = same_in_sqlite(connection, tables)
     claim(not different, f"{count} rows of all views are the same in SQLite; different: {different}")
     own = {(tuple(sorted((k, f"{v:.8e}" if isinstance(v, (int, float)) and not isinstance(v, bool) else str(v)) for k, v in row.items()))) for row in asked(program, "rank", "drivers", str(store))}

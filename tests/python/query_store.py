@@ -31,6 +31,10 @@ for table in contract["tables"]:
         source = f"select * from read_parquet({quoted(store / 'knowledge.parquet')})"
     elif list((store / "batches").glob(f"*/{name}.parquet")):
         source = f"select * from read_parquet({quoted(pattern)}, union_by_name = true)"
+        # Rows of before a column was known have none.
+        there = connection.sql(source).columns
+        new = [f"cast(null as {TYPES[c['type']]}) as \"{c['name']}\"" for c in table["columns"] if c["name"] not in there]
+        source = source.replace("*", ", ".join(["*", *new]), 1)
     else:
         columns = ", ".join(f"cast(null as {TYPES[c['type']]}) as \"{c['name']}\"" for c in table["columns"])
         source = f"select {columns} where false"

@@ -79,6 +79,9 @@ pub fn in_part(db: &Database) -> Option<String> {
 
 /// The exit code of an error.
 pub fn of_error(error: &anyhow::Error) -> Exit {
+    if is_full(error) {
+        return Exit::InPart;
+    }
     for cause in error.chain() {
         if cause.is::<crate::open::Changed>() {
             return Exit::InPart;
@@ -138,6 +141,13 @@ fn of_output(error: &ExportError) -> Exit {
         }
         _ => Exit::InPart,
     }
+}
+
+/// True if there is no place left on a disk: what was read is not to blame.
+pub fn is_full(error: &anyhow::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let full = |error: &std::io::Error| matches!(error.kind(), StorageFull | QuotaExceeded);
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
 }
 
 /// True when the reader of our output went away: that is success.

@@ -170,6 +170,22 @@ pub fn text() -> String {
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
 }
 
+/// Tables and columns of a contract that another one does not have.
+pub fn missing(of: &Value, in_other: &Value) -> Vec<String> {
+    let names = |contract: &Value| -> Vec<String> {
+        let list =
+            |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        let name = |value: &Value| value.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let columns = |table: &Value| {
+            let of = name(table);
+            list(table, "columns").iter().map(|column| format!("{of}.{}", name(column))).collect::<Vec<_>>()
+        };
+        list(contract, "tables").iter().flat_map(columns).collect()
+    };
+    let known = names(in_other);
+    names(of).into_iter().filter(|name| !known.contains(name)).collect()
+}
+
 /// What a later contract breaks of an earlier one: a table or column that is gone, has another type, or may be empty no longer. A type may
 /// become wider.
 pub fn broken(earlier: &Value, later: &Value) -> Vec<String> {
@@ -257,5 +273,7 @@ mod tests {
         let strict = of(json!([{ "name": "a", "type": "i32" }, { "name": "b", "type": "text" },
             { "name": "c", "type": "text", "nullable": false }]));
         assert_eq!(broken(&old, &strict).len(), 1);
+        assert_eq!(missing(&wider, &old), ["t.c"]);
+        assert_eq!(missing(&old, &wider), Vec::<String>::new());
     }
 }

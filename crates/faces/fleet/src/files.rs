@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::store::Store;
-use crate::tables::InputRow;
+use crate::tables::{InputRow, RunRow};
 use etwhy_table::Database;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A file that was read.
@@ -14,11 +14,21 @@ struct Was {
     size_bytes: i64,
 }
 
+/// What a trace was read from.
+#[derive(Debug, Default)]
+struct Origin {
+    /// Its files by their content: a file may lie in several places.
+    files: BTreeMap<String, Vec<Was>>,
+    /// Archives that hold this trace and no other.
+    archives: Vec<Was>,
+    /// Where it lies in an archive with others.
+    among: BTreeSet<String>,
+}
+
 /// Files of traces.
 #[derive(Debug)]
 pub struct Files {
-    /// Of each trace the files that it was read from, by their content: a file may lie in several places.
-    of: HashMap<String, BTreeMap<String, Vec<Was>>>,
+    of: HashMap<String, Origin>,
     folders: Vec<PathBuf>,
 }
 
@@ -30,11 +40,37 @@ impl Files {
     pub fn of(store: &Store, folders: &[PathBuf]) -> Result<Files> {
         let mut database = Database::new();
         store.all::<InputRow>(&mut database)?;
-        let mut of: HashMap<String, BTreeMap<String, Vec<Was>>> = HashMap::new();
+        store.all::<RunRow>(&mut database)?;
+        // A trace of an archive is called after it: `a.zip!pc1/b.etl`.
+        let mut read: BTreeMap<String, BTreeSet<(i64, String)>> = BTreeMap::new();
+        for row in &database.read_or_empty::<RunRow>() {
+            read.entry(row.path().to_owned()).or_default().insert((row.batch(), row.trace_id().to_owned()));
+        }
+        let members = |archive: &str, first: &str| -> Vec<(&String, &String)> {
+            let inside = format!("{archive}!");
+            let those = read.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside));
+            let all = those
+                .flat_map(|(path, traces)| traces.iter().map(move |(batch, trace)| (*batch, path, trace)));
+            // Another archive may have had the name before.
+            let latest = all.clone().filter(|(_, _, trace)| *trace == first).map(|(batch, ..)| batch).max();
+            all.filter(|(batch, ..)| Some(*batch) == latest).map(|(_, path, trace)| (path, trace)).collect()
+        };
+        let mut of: HashMap<String, Origin> = HashMap::new();
         for row in &database.read_or_empty::<InputRow>() {
             let was = Was { path: PathBuf::from(row.path()), size_bytes: row.size_bytes() };
-            let contents = of.entry(row.trace_id().to_owned()).or_default();
-            contents.entry(row.content_id().to_owned()).or_default().push(was);
+            let is_file = row.identity().is_some();
+            let inside = if is_file { Vec::new() } else { members(row.path(), row.trace_id()) };
+            if inside.len() > 1 {
+                for (path, trace) in inside {
+                    of.entry(trace.clone()).or_default().among.insert(path.clone());
+                }
+                continue;
+            }
+            let from = of.entry(row.trace_id().to_owned()).or_default();
+            match is_file {
+                true => from.files.entry(row.content_id().to_owned()).or_default().push(was),
+                false => from.archives.push(was),
+            }
         }
         Ok(Files { of, folders: folders.to_vec() })
     }
@@ -44,10 +80,27 @@ impl Files {
     /// # Errors
     /// In words, if one is not there as it was.
     pub fn of_trace(&self, trace_id: &str) -> std::result::Result<Vec<PathBuf>, String> {
-        let Some(contents) = self.of.get(trace_id) else {
-            return Err("it came out of an archive with others: open the archive".to_owned());
+        let Some(from) = self.of.get(trace_id) else {
+            return Err("the store names no file of it".to_owned());
         };
-        contents.values().map(|places| self.now(places)).collect()
+        // Its own files, or an archive in which it is alone: together they would be the trace twice.
+        let files = || from.files.values().map(|places| self.now(places)).collect();
+        let archive = || self.now(&from.archives).map(|archive| vec![archive]);
+        let mut why = None;
+        for found in [(!from.files.is_empty()).then(files), (!from.archives.is_empty()).then(archive)] {
+            match found {
+                Some(Ok(found)) => return Ok(found),
+                Some(Err(error)) => drop(why.get_or_insert(error)),
+                None => {}
+            }
+        }
+        Err(match (why, from.among.first()) {
+            (Some(why), _) => why,
+            (None, Some(among)) => {
+                format!("it is {among}, in an archive with other traces: unpack that first")
+            }
+            (None, None) => "the store names no file of it".to_owned(),
+        })
     }
 
     /// One of the places where a content was.
@@ -111,10 +164,14 @@ mod tests {
     use super::*;
 
     fn files(was: &[(&str, &Path, i64)], folders: &[&Path]) -> Files {
-        let mut of: HashMap<String, BTreeMap<String, Vec<Was>>> = HashMap::new();
+        let mut of: HashMap<String, Origin> = HashMap::new();
         for (content, path, size_bytes) in was {
             let was = Was { path: path.to_path_buf(), size_bytes: *size_bytes };
-            of.entry("t".to_owned()).or_default().entry((*content).to_owned()).or_default().push(was);
+            let from = of.entry("t".to_owned()).or_default();
+            match *content {
+                "zip" => from.archives.push(was),
+                content => from.files.entry(content.to_owned()).or_default().push(was),
+            }
         }
         Files { of, folders: folders.iter().map(|folder| folder.to_path_buf()).collect() }
     }
@@ -143,8 +200,14 @@ mod tests {
         assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(vec![moved.clone()]));
         // A copy that is still there does as well; two contents are two files.
         assert_eq!(found(&[("c", gone, 5), ("c", &here, 5)], &[]), Ok(vec![here.clone()]));
-        assert_eq!(found(&[("c", gone, 3), ("d", &here, 5)], &[&at("moved")]), Ok(vec![moved, here]));
-        assert!(files(&[], &[]).of_trace("t").unwrap_err().contains("archive"));
+        assert_eq!(
+            found(&[("c", gone, 3), ("d", &here, 5)], &[&at("moved")]),
+            Ok(vec![moved.clone(), here.clone()])
+        );
+        // An archive is another place for the same trace, not another part of it.
+        assert_eq!(found(&[("c", &here, 5), ("zip", &moved, 3)], &[]), Ok(vec![here.clone()]));
+        assert_eq!(found(&[("c", gone, 5), ("zip", &moved, 3)], &[]), Ok(vec![moved.clone()]));
+        assert!(files(&[], &[]).of_trace("t").unwrap_err().contains("no file"));
         let out = Path::new("../../here.etl");
         assert!(
             found(&[("c", out, 5)], &[&at("moved/pc1")]).is_err(),

@@ -91,12 +91,16 @@ fn listed(folder: &Path) -> Result<Vec<Batch>> {
     Ok(all)
 }
 
-/// Merges small batches if there are many, with the leave to write. True if it did.
+/// Merges small batches if there are many, with the leave to write. True if it did. What a newer program wrote is left alone: this one does not
+/// know all of it.
 ///
 /// # Errors
 /// If something cannot be read or written; no row is lost.
 pub fn merge(store: &Store, lock: &Lock) -> Result<bool> {
     finish(store, lock)?;
+    if store.is_of_newer() {
+        return Ok(false);
+    }
     let mut run: Vec<Batch> = Vec::new();
     let mut merged = false;
     // Only neighbours: the name of a merged batch says all that it has.

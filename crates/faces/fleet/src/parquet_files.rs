@@ -9,6 +9,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,6 @@ impl Writer {
     }
 
     fn with(path: &Path, schema: SchemaRef, compression: Compression, stays: bool) -> Result<Writer> {
-        let bad = damaged(path);
         let file = File::create(path).map_err(io(path))?;
         let properties = WriterProperties::builder()
             .set_compression(compression)
@@ -57,7 +57,7 @@ impl Writer {
             .build();
         // The columns of a Parquet file say all that readers need.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(|error| bad(&error))?;
+        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(not_written(path))?;
         Ok(Writer { path: path.to_path_buf(), writer, stays })
     }
 
@@ -66,16 +66,28 @@ impl Writer {
     /// # Errors
     /// If they cannot be written.
     pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.writer.write(rows).map_err(|error| damaged(&self.path)(&error))
+        self.writer.write(rows).map_err(not_written(&self.path))
     }
 
     /// Ends the file; one that stays is then on the disk.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(self) -> Result<()> {
-        let file = self.writer.into_inner().map_err(|error| damaged(&self.path)(&error))?;
-        if self.stays { file.sync_all().map_err(io(&self.path)) } else { Ok(()) }
+    pub fn finish(mut self) -> Result<()> {
+        self.writer.finish().map_err(not_written(&self.path))?;
+        if self.stays { self.writer.inner().sync_all().map_err(io(&self.path)) } else { Ok(()) }
+    }
+}
+
+/// Why a file could not be written: what the system says, where it was the system.
+fn not_written(path: &Path) -> impl FnOnce(ParquetError) -> FleetError {
+    let file = path.to_path_buf();
+    |error| match error {
+        ParquetError::External(why) => match why.downcast::<std::io::Error>() {
+            Ok(source) => FleetError::Io { file, source: *source },
+            Err(why) => damaged(&file)(&why),
+        },
+        why => damaged(&file)(&why),
     }
 }
 

@@ -170,5 +170,5 @@ impl Memory {
 
 fn key(found: &Found) -> (String, i64, i64) {
     let bytes = i64::try_from(found.bytes).unwrap_or(i64::MAX);
-    (found.path.to_string_lossy().into_owned(), bytes, found.modified_ns)
+    (crate::inbox::text(&found.path), bytes, found.modified_ns)
 }

@@ -4,10 +4,12 @@ use crate::error::Result;
 use crate::ids::MachineId;
 use crate::tables::{FindingHitRow, FindingRow, RecordingRow};
 use etwhy_analysis::derived::bill::BillRow;
+use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_analysis::derived::module::ModuleRow;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_rules::{Answer, Hit, Outcome, Severity};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, TableError};
+use etwhy_trace::catalog::ledger::LedgerRow;
 use etwhy_trace::catalog::trace::TraceRow as FileRow;
 
 /// Facts of a trace that its table `trace` has for each file.
@@ -89,7 +91,26 @@ fn trace(db: &Database, sentence: &str, machine: &MachineId, strings: &mut Strin
         buffers_lost: files.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add),
         finalised: files.iter().all(|row| row.finalised()),
         sentence: strings.intern(sentence),
+        clock_broken: Some(clock_is_broken(db)),
     })
+}
+
+/// A trace that lasted longer has times that cannot be: 100 days.
+const LONGEST_NS: i64 = 8_640_000_000_000_000;
+
+/// True if times of the trace cannot be. One event at a wrong time makes a trace of seconds one of hours or weeks in which nothing happened, which
+/// would outweigh all others of a fleet. No Windows that runs is that idle: busy for less than one hundred-thousandth of the time, or, where
+/// records were out of their order besides, as they are behind one from the future, for less than a thousandth.
+fn clock_is_broken(db: &Database) -> bool {
+    let machines = db.read_or_empty::<MachineRow>();
+    let Some(machine) = machines.first() else { return false };
+    let ledger = db.read_or_empty::<LedgerRow>();
+    let disorder = ledger.iter().any(|row| row.name() == "records_out_of_order");
+    // So long that some samples or switches would be there.
+    let (least_ns, idle) = if disorder { (10_000_000_000, 1_000) } else { (1_000_000_000_000, 100_000) };
+    let capacity = machine.capacity_ns();
+    let is_dead = |busy: i64| capacity >= least_ns && busy.saturating_mul(idle) < capacity;
+    machine.duration_ns() >= LONGEST_NS || machine.busy_ns().is_some_and(is_dead)
 }
 
 fn finding(outcome: &Outcome, strings: &mut Strings) -> FindingRow {
@@ -147,5 +168,65 @@ fn finding_hit(
         energy_j: bill.and_then(|row| row.energy_j()),
         confidence: some(hit.confidence.as_deref(), strings),
         figures: strings.intern(&figures),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_broken(duration_s: i64, capacity_s: i64, busy_ms: Option<i64>, disorder: bool) -> bool {
+        let (memory, mut strings) = (Memory::default(), Strings::new());
+        let mut machines = TableBuilder::<MachineRow>::new(&memory);
+        machines.push(MachineRow {
+            os_build: 0,
+            cpus: 8,
+            numa_nodes: 1,
+            memory_bytes: None,
+            duration_ns: duration_s * 1_000_000_000,
+            observed_ns: None,
+            elapsed_cpu_ns: 0,
+            capacity_ns: capacity_s * 1_000_000_000,
+            sampled_capacity_ns: None,
+            switched_capacity_ns: None,
+            event_capacity_ns: 0,
+            sampled_busy_ns: None,
+            sampled_stack_ns: 0,
+            switched_busy_ns: None,
+            busy_ns: busy_ms.map(|ms| ms * 1_000_000),
+            idle_ns: None,
+            busy_percent: None,
+            sample_interval_ns: None,
+            events_lost: 0,
+            buffers_lost: 0,
+        });
+        let mut ledger = TableBuilder::<LedgerRow>::new(&memory);
+        if disorder {
+            let mut text = |text: &str| strings.intern(text);
+            let (name, severity, stage) = (text("records_out_of_order"), text("warning"), text("order"));
+            ledger.push(LedgerRow { name, severity, stage, count: 30, meaning: stage, first: None });
+        }
+        let texts = strings.freeze().unwrap();
+        let mut db = Database::new();
+        db.insert(machines.finish(&texts).unwrap());
+        db.insert(ledger.finish(&texts).unwrap());
+        clock_is_broken(&db)
+    }
+
+    #[test]
+    fn a_clock_is_broken_if_nothing_happened_for_hours() {
+        let (day, hour) = (86_400, 3_600);
+        // A server that was idle for a day, busy for a minute; and one with an event at a wrong time.
+        assert!(!is_broken(day, 8 * day, Some(60_000), false));
+        assert!(is_broken(20 * day, 160 * day, Some(6), false));
+        // Seconds in which no sample met a busy processor are no wonder.
+        assert!(!is_broken(10, 80, Some(0), false));
+        // Records out of order alone say little, and with an hour of nothing much.
+        assert!(!is_broken(10, 80, Some(200), true));
+        assert!(is_broken(hour, 8 * hour, Some(2_000), true));
+        assert!(!is_broken(hour, 8 * hour, Some(2_000), false));
+        // What has neither samples nor switches may last long.
+        assert!(!is_broken(20 * day, 160 * day, None, true));
+        assert!(is_broken(101 * day, 808 * day, None, false));
     }
 }

@@ -10,6 +10,9 @@ pub struct End {
     pub exit: i32,
     /// Why it could not read anything.
     pub message: Option<String>,
+    /// That was the machine's fault and not that of the trace: its disk is full.
+    #[serde(default)]
+    pub again: bool,
     /// CPU time that it took.
     pub cpu_ns: Option<u64>,
     /// Memory that it had at the end.
@@ -33,6 +36,9 @@ pub struct EndOfRecording {
     pub exit: i32,
     /// What is missing, or why it could not be read.
     pub message: Option<String>,
+    /// As in [`End`].
+    #[serde(default)]
+    pub again: bool,
     /// Its first file, as people call it.
     pub file: String,
     /// Its files.

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, io};
 use crate::ids::extract_id;
-use crate::inbox::{Found, is_archive};
+use crate::inbox::{Found, is_archive, text};
 use crate::known::{Known, Line};
 use crate::plan::{Item, Memory, Plan, Unit, plan};
 use crate::runner::{END, End, EndOfRecording, Ended, How, Limits, supervise};
@@ -174,15 +174,15 @@ pub fn run(
     // Behind what they are copies of: were they committed first, a run that is killed would take the content for read.
     for (copy, of) in &plan.copies {
         if let Some(item) = items.get(*copy) {
-            let other = of.and_then(|of| items.get(of)).map(|item| item.found.path.display().to_string());
+            let other = of.and_then(|of| items.get(of)).map(|item| text(&item.found.path));
             batch.copy(item, other);
         }
     }
     batch.commit()?;
-    summary.outcomes = batch.outcomes;
-    memory.readings = batch.readings;
+    summary.outcomes = std::mem::take(&mut batch.outcomes);
+    memory.readings = std::mem::take(&mut batch.readings);
     (summary.cpu_ns, summary.bytes) = (batch.cpu_ns, batch.bytes);
-    for item in items {
+    for (_, item) in items.iter().enumerate().filter(|(n, _)| !batch.again.contains(n)) {
         let identity = item.identity.clone();
         memory.learn(&item.found, &item.content_id, identity, &settings.settings_id);
     }
@@ -204,7 +204,7 @@ fn look_at(files: Vec<Found>, memory: &Memory, settings: &Settings, host: &dyn H
         let known = memory.file(&found).cloned();
         let noted = known.is_some();
         // A file that cannot be read is told apart by its name; its process says why.
-        let other = |_| joint_trace_id(&[found.path.to_string_lossy().into_owned(), String::new()]);
+        let other = |_| joint_trace_id(&[text(&found.path), String::new()]);
         let (content_id, identity) =
             known.unwrap_or_else(|| (content_id(&found.path).unwrap_or_else(other), None));
         let done = memory.is_done(&content_id, &settings.settings_id);
@@ -291,6 +291,8 @@ struct Batch<'a> {
     folders: Vec<PathBuf>,
     /// Readings that the store has or gets, so that a trace that also lies in an archive is there once.
     readings: HashSet<String>,
+    /// Files that the next run looks at again, by their numbers: that they were not read was not their fault.
+    again: HashSet<usize>,
     outcomes: BTreeMap<&'static str, usize>,
     cpu_ns: u64,
     bytes: u64,
@@ -328,6 +330,7 @@ impl<'a> Batch<'a> {
             parts: Vec::new(),
             folders: Vec::new(),
             readings,
+            again: HashSet::new(),
             outcomes: BTreeMap::new(),
             cpu_ns: 0,
             bytes: 0,
@@ -341,7 +344,7 @@ impl<'a> Batch<'a> {
                 || "its content was read before, under another name".to_owned(),
                 |of| format!("the same content as {of}"),
             )),
-            path: item.found.path.display().to_string(),
+            path: text(&item.found.path),
             files: 1,
             bytes: item.found.bytes,
             ..Said::default()
@@ -385,7 +388,7 @@ impl<'a> Batch<'a> {
             trace_id: strings.intern(trace),
             machine_id: machine.map(|machine| strings.intern(machine)),
             extract_id: strings.intern(extract),
-            path: strings.intern(&item.found.path.to_string_lossy()),
+            path: strings.intern(&text(&item.found.path)),
             size_bytes: number(item.found.bytes),
             modified_unix_ns: item.found.modified_ns,
             content_id: strings.intern(&item.content_id),
@@ -399,8 +402,9 @@ impl<'a> Batch<'a> {
         let files: Vec<&Item> = unit.files.iter().filter_map(|&n| items.get(n)).collect();
         let contents: Vec<String> = files.iter().map(|item| item.content_id.clone()).collect();
         let trace = joint_trace_id(&contents);
-        let path = files.first().map_or_else(String::new, |item| item.found.path.display().to_string());
+        let path = files.first().map_or_else(String::new, |item| text(&item.found.path));
         self.bytes = self.bytes.saturating_add(unit.bytes);
+        let again = is_not_its_fault(&read);
         let end = read.end.unwrap_or_default();
         let usage = read.ended.as_ref().map(|ended| ended.usage).unwrap_or_default();
         let common = |said: Said| Said {
@@ -449,7 +453,11 @@ impl<'a> Batch<'a> {
                 match (self.readings.insert(recording.extract_id.clone()), Store::check_part(&part)) {
                     (true, Ok(())) => self.parts.push(part),
                     (true, Err(error)) => (said.outcome, said.reason) = ("failed", Some(error.to_string())),
-                    (false, _) => said.outcome = "copy",
+                    (false, _) => {
+                        said.outcome = "copy";
+                        said.reason =
+                            Some("the store has this reading: the trace also lies elsewhere".to_owned());
+                    }
                 }
             }
             watch(&Event::Read {
@@ -458,12 +466,15 @@ impl<'a> Batch<'a> {
                 path: said.path.clone(),
                 reason: said.reason.clone(),
             });
-            if n == 0 {
+            if n == 0 && !again {
                 for item in &files {
                     self.input(item, &recording.trace_id, machine, &recording.extract_id);
                 }
             }
             self.run(&recording.trace_id, machine, &recording.extract_id, said);
+        }
+        if again {
+            self.again.extend(&unit.files);
         }
         self.folders.push(folder.to_path_buf());
     }
@@ -493,6 +504,17 @@ impl<'a> Batch<'a> {
             let _ = std::fs::remove_dir_all(folder);
         }
         Ok(())
+    }
+}
+
+/// True if this machine could not read it: its process could not be started, or could not write what it found. The ledger says so, and the next
+/// run tries it again.
+fn is_not_its_fault(read: &Read) -> bool {
+    match (&read.ended, &read.end) {
+        (Err(_), _) => true,
+        (Ok(_), Some(end)) => end.again || end.recordings.iter().any(|recording| recording.again),
+        // Whoever comes to an end by itself says how, if that can be written. A fault of ours has another code.
+        (Ok(ended), None) => matches!(ended.how, How::Exited(1 | 2)),
     }
 }
 

@@ -13,7 +13,7 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use etwhy_scratch::Scratch;
 use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableError, TableLoader};
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// The folder of the batches.
@@ -82,15 +82,21 @@ impl Store {
         fs::create_dir_all(&batches).map_err(io(&batches))?;
         let file = path.join(LOCK);
         let lock = File::options().create(true).truncate(false).write(true).open(&file).map_err(io(&file))?;
-        if lock.try_lock().is_err() {
-            let why = "another `etwhy fleet run` writes to it".to_owned();
-            return Err(FleetError::NoStore { place: path.to_path_buf(), why });
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let why = "another `etwhy fleet run` writes to it".to_owned();
+                return Err(FleetError::NoStore { place: path.to_path_buf(), why });
+            }
+            Err(TryLockError::Error(error)) => return Err(io(&file)(error)),
         }
         if path.join(CONTRACT).exists() {
             Store::open(path)?;
         }
         let store = Store { path: path.to_path_buf() };
-        store.replace(CONTRACT, |file| fs::write(file, contract::text()).map_err(io(file)))?;
+        if !store.is_of_newer() {
+            store.replace(CONTRACT, |file| fs::write(file, contract::text()).map_err(io(file)))?;
+        }
         store.replace(KNOWLEDGE_FILE, |file| {
             let mut writer = Writer::new(file, schema(&KNOWLEDGE))?;
             let table = knowledge()?;
@@ -108,6 +114,14 @@ impl Store {
         let lock = Lock(lock);
         merge::finish(&store, &lock)?;
         Ok((store, lock))
+    }
+
+    /// True if a newer program wrote to it: it has tables or columns that this one does not know.
+    pub(crate) fn is_of_newer(&self) -> bool {
+        let own = serde_json::from_str(&contract::text()).unwrap_or_default();
+        let its = fs::read_to_string(self.path.join(CONTRACT)).ok();
+        let its = its.and_then(|text| serde_json::from_str(&text).ok());
+        its.is_some_and(|its| !contract::missing(&its, &own).is_empty())
     }
 
     /// The folder.

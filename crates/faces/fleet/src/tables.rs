@@ -107,6 +107,9 @@ define_table! {
         finalised: bool [None, Flag],
         /// The verdict in one sentence.
         sentence: Sym [None, Message],
+        /// Some of its times cannot be, so that nobody knows how long it observed: no shares of time are told of it. Null in rows of before it
+        /// was known.
+        clock_broken: Option<bool> [None, Flag],
     }
 }
 

@@ -1,6 +1,6 @@
 -- What each culprit takes of each machine's time, with what makes machines alike.
 --
--- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those with a broken clock, of 100 days and more, cannot).
+-- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those whose clock is broken cannot).
 --
 -- Columns:
 -- machine_id: The machine.
@@ -20,6 +20,7 @@ able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.machine_id, b.kind
 ),
@@ -38,11 +39,12 @@ cost AS (
     GROUP BY b.machine_id, b.kind, coalesce(p.name, b.culprit)
 ),
 busy AS (
-    SELECT machine_id, sum(capacity_ns) AS capacity_ns, sum(busy_ns) AS busy_ns, count(*) AS traces
-    FROM machine
-    WHERE busy_ns IS NOT NULL AND duration_ns < 8640000000000000
-    GROUP BY machine_id
-    HAVING sum(capacity_ns) > 0
+    SELECT m.machine_id, sum(m.capacity_ns) AS capacity_ns, sum(m.busy_ns) AS busy_ns, count(*) AS traces
+    FROM machine AS m
+    JOIN recording AS t ON t.trace_id = m.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
+    WHERE m.busy_ns IS NOT NULL AND m.duration_ns < 8640000000000000
+    GROUP BY m.machine_id
+    HAVING sum(m.capacity_ns) > 0
 )
 SELECT c.machine_id, f.computer, f.model, f.os_build, c.kind, c.culprit, 100.0 * c.cpu_ns / m.capacity_ns AS share_percent, m.traces
 FROM cost AS c

@@ -1,7 +1,7 @@
 -- Who costs most: processes, drivers, products and categories over all machines.
 --
 -- A share is one of the observed time of the processors of all traces that could tell: with CPU samples, for processes and products also with
--- context switches, and a clock that is not broken (100 days and more in one trace are). Idle time and what is nobody's are no culprits. Percentiles are over the machines that have the culprit.
+-- context switches, and a clock that is not broken. Idle time and what is nobody's are no culprits. Percentiles are over the machines that have the culprit.
 --
 -- Columns:
 -- kind: process, driver, product or category.
@@ -20,6 +20,7 @@
 WITH able AS (
     SELECT b.trace_id, b.kind, max(b.machine_id) AS machine_id
     FROM bill AS b
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.kind
 ),
@@ -40,6 +41,7 @@ cost AS (
         sum(b.energy_wh) AS energy_wh
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed AND (b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver'))
     GROUP BY b.machine_id, b.kind, coalesce(p.name, b.culprit)

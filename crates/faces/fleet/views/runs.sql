@@ -1,6 +1,6 @@
 -- What each culprit takes in each trace: the runs of a benchmark, one by one.
 --
--- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those with a broken clock, of 100 days and more, cannot); a trace in which a culprit cost nothing has no row of it.
+-- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those whose clock is broken cannot); a trace in which a culprit cost nothing has no row of it.
 --
 -- Columns:
 -- trace_id: The trace.
@@ -13,7 +13,7 @@ WITH able AS (
     SELECT b.trace_id, b.kind, max(t.path) AS path, max(t.captured_unix_ns) AS captured_unix_ns, max(m.capacity_ns) AS capacity_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
-    JOIN recording AS t ON t.trace_id = b.trace_id
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.kind
     HAVING max(m.capacity_ns) > 0
@@ -28,5 +28,5 @@ GROUP BY a.trace_id, b.kind, coalesce(p.name, b.culprit)
 UNION ALL
 SELECT m.trace_id, t.path, t.captured_unix_ns, 'machine' AS kind, '[busy]' AS culprit, 100.0 * m.busy_ns / m.capacity_ns AS share_percent
 FROM machine AS m
-JOIN recording AS t ON t.trace_id = m.trace_id
+JOIN recording AS t ON t.trace_id = m.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
 WHERE m.busy_ns IS NOT NULL AND m.duration_ns < 8640000000000000 AND m.capacity_ns > 0

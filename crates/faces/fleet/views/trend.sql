@@ -1,6 +1,6 @@
 -- What each culprit takes of the time of all machines, day by day.
 --
--- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those with a broken clock, of 100 days and more, cannot); a day on which a culprit cost nothing has no row of it.
+-- Kind machine, culprit [busy] is all busy time. Traces that could tell only (those whose clock is broken cannot); a day on which a culprit cost nothing has no row of it.
 --
 -- Columns:
 -- captured_day: Day, UTC.
@@ -13,7 +13,7 @@ WITH able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(t.captured_day) AS captured_day, max(m.capacity_ns) AS capacity_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
-    JOIN recording AS t ON t.trace_id = b.trace_id
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE b.source = 'sample' OR (b.source = 'cswitch' AND b.kind <> 'driver')
     GROUP BY b.trace_id, b.machine_id, b.kind
 ),
@@ -35,7 +35,7 @@ busy AS (
     SELECT t.captured_day, sum(m.capacity_ns) AS capacity_ns, sum(m.busy_ns) AS busy_ns, count(*) AS traces,
         count(DISTINCT m.machine_id) AS machines
     FROM machine AS m
-    JOIN recording AS t ON t.trace_id = m.trace_id
+    JOIN recording AS t ON t.trace_id = m.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE m.busy_ns IS NOT NULL AND m.duration_ns < 8640000000000000
     GROUP BY t.captured_day
     HAVING sum(m.capacity_ns) > 0

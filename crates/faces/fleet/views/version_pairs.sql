@@ -21,7 +21,7 @@ WITH able AS (
     SELECT b.trace_id, b.machine_id, b.kind, max(m.capacity_ns) AS capacity_ns, max(t.captured_unix_ns) AS captured_unix_ns
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
-    JOIN recording AS t ON t.trace_id = b.trace_id
+    JOIN recording AS t ON t.trace_id = b.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE (b.kind = 'driver' AND b.source = 'sample') OR (b.kind = 'process' AND b.source <> 'none')
     GROUP BY b.trace_id, b.machine_id, b.kind
     HAVING max(m.capacity_ns) > 0

@@ -57,7 +57,7 @@ pub enum InputError {
         wanted: WantedFiles,
     },
     /// An archive without traces.
-    #[error("{}: no {} in this archive ({members} members{})", file.display(), wanted.noun(), examples_text(examples))]
+    #[error("{}: no {} in this archive ({})", file.display(), wanted.noun(), members_text(*members, examples))]
     NoTraceInArchive {
         /// The archive as the user named it.
         file: PathBuf,
@@ -138,8 +138,10 @@ pub enum InputError {
     NothingNamed,
 }
 
-fn examples_text(examples: &[String]) -> String {
-    if examples.is_empty() { String::new() } else { format!(": {}, …", examples.join(", ")) }
+fn members_text(members: usize, examples: &[String]) -> String {
+    let named = if examples.is_empty() { String::new() } else { format!(": {}", examples.join(", ")) };
+    let more = if !examples.is_empty() && members > examples.len() { ", …" } else { "" };
+    format!("{members} member{}{named}{more}", if members == 1 { "" } else { "s" })
 }
 
 /// What to do with something else than what was asked for.

@@ -98,6 +98,49 @@ fn what_was_planted_is_found() {
     assert!(courses.iter().all(|course| !course.certain), "four days make no trend");
 }
 
+/// A trace of which nobody knows how long it was changes no share, and its findings count.
+#[test]
+fn an_event_at_a_wrong_time_changes_no_share() {
+    let (whole, one) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut made = planted();
+    let before = fleet(&made, whole.path());
+    let mut of = made.trace("broken", "m017");
+    of.row(
+        "recording",
+        &[("captured_day", "2026-01-01".into()), ("duration_ns", 1i64.into()), ("clock_broken", true.into())],
+    );
+    of.row("machine", &[("capacity_ns", 4_000_000_000_000_000i64.into()), ("busy_ns", 6i64.into())]);
+    of.row(
+        "bill",
+        &[
+            ("kind", "driver".into()),
+            ("part", "culprit".into()),
+            ("culprit", "rogue.sys".into()),
+            ("source", "sample".into()),
+            ("total_cpu_ns", 6i64.into()),
+        ],
+    );
+    of.finding("dpc.flood", "found");
+    let after = fleet(&made, one.path());
+    assert_eq!(after.traces(), before.traces() + 1);
+    for view in ["rank", "machine_shares", "runs", "trend", "version_pairs"] {
+        let rows = |fleet: &Fleet| {
+            let table = fleet.ask(view).unwrap();
+            let cells = |row: u32| {
+                (0..table.spec().columns.len())
+                    .map(|at| format!("{:?}", table.cell(row, at)))
+                    .collect::<Vec<_>>()
+            };
+            let mut all: Vec<_> = (0..table.rows() as u32).map(cells).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(rows(&after), rows(&before), "{view}");
+    }
+    let found = |fleet: &Fleet| fleet.ask("rank_findings").unwrap().i64(0, "found").unwrap();
+    assert_eq!(found(&after), found(&before) + 1);
+}
+
 #[test]
 fn the_latest_reading_of_a_file_counts() {
     let folder = tempfile::tempdir().unwrap();

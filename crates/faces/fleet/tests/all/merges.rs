@@ -94,6 +94,23 @@ fn whoever_is_killed_while_merging_leaves_what_the_next_one_finishes() {
     }
 }
 
+/// An older program keeps what it does not know: the contract, and columns of batches.
+#[test]
+fn what_a_newer_program_wrote_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    store(&path, 20);
+    let file = path.join("contract.json");
+    let mut newer: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let column = serde_json::json!({ "name": "colour", "type": "text", "nullable": true });
+    newer["tables"][0]["columns"].as_array_mut().unwrap().push(column);
+    fs::write(&file, newer.to_string()).unwrap();
+    let (older, lock) = Store::create(&path).unwrap();
+    assert!(!merge(&older, &lock).unwrap());
+    assert_eq!(older.batches().unwrap().len(), 20);
+    assert!(fs::read_to_string(&file).unwrap().contains("colour"));
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for file in fs::read_dir(from).unwrap() {

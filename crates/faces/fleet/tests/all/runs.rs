@@ -46,7 +46,7 @@ fn settings(name: &str) -> Settings {
 
 fn run(store: &Store, inbox: &Path, settings: &Settings, retry: bool) -> Summary {
     let mut memory = session::memory(store, retry).unwrap();
-    let files = list(&[inbox.to_path_buf()]).unwrap();
+    let files = list(&[inbox.to_path_buf()]).unwrap().files;
     session::run(store, files, &mut memory, settings, &Shell, &mut |_| {}).unwrap()
 }
 
@@ -115,6 +115,30 @@ fn each_trace_has_its_row_whatever_it_does() {
     let mut database = Database::new();
     store.all::<InputRow>(&mut database).unwrap();
     assert!(database.read::<InputRow>().unwrap().len() > summary.files);
+}
+
+/// A disk that is full, or a process that cannot be started, is no fault of the trace.
+#[test]
+fn what_this_machine_could_not_do_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (inbox, place) = (folder.path().join("inbox"), folder.path().join("place"));
+    std::fs::create_dir(&inbox).unwrap();
+    let full = r#"{"exit":1,"message":"no space","again":true,"cpu_ns":1,"memory_bytes":1,"recordings":[]}"#;
+    for (name, fails) in
+        [("a", "exit 1".to_owned()), ("b", format!(r#"echo '{full}' > "$1/end.json"; exit 1"#))]
+    {
+        let script = format!("test -e '{}' || {{ {fails}; }}\n{}", place.display(), good(name, 0));
+        std::fs::write(inbox.join(format!("{name}.etl")), script).unwrap();
+    }
+    let (store, _lock) = Store::create(&folder.path().join("store")).unwrap();
+    for _ in 0..2 {
+        let summary = run(&store, &inbox, &settings("a"), false);
+        assert_eq!((summary.known, summary.outcomes.get("failed")), (0, Some(&2)), "{summary:?}");
+    }
+    std::fs::write(&place, "").unwrap();
+    let summary = run(&store, &inbox, &settings("a"), false);
+    assert_eq!(summary.outcomes.get("read"), Some(&2), "{summary:?}");
+    assert_eq!(run(&store, &inbox, &settings("a"), false).known, 2);
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub struct Args {
     /// Keep tables below half of this and the rest of them in temporary files
     #[arg(long, value_name = "SIZE", value_parser = crate::open::size)]
     memory: Option<u64>,
+    /// What decides what is found, by its name: who starts many processes finds it out once
+    #[arg(long, hide = true)]
+    settings_id: Option<String>,
     /// End when standard input ends: nobody waits any more
     #[arg(long, hide = true)]
     supervised: bool,
@@ -45,7 +48,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let result = read(&args, &mut end);
     if let Err(error) = &result {
         end.exit = exit::of_error(error) as i32;
-        end.message = Some(format!("{error:#}"));
+        end.again = exit::is_full(error);
+        end.message = Some(crate::message(error));
     }
     let usage = own_usage();
     end.cpu_ns = usage.map(|usage| usage.cpu_ns);
@@ -61,7 +65,7 @@ fn read(args: &Args, end: &mut End) -> anyhow::Result<Exit> {
     let mut traces = args.reading.trace_args(args.traces.clone(), args.threads.unwrap_or(all), args.memory);
     traces.merge = args.merge;
     let rules = args.reading.rules.load()?;
-    let settings = args.reading.settings_id()?;
+    let settings = args.settings_id.clone().map_or_else(|| args.reading.settings_id(), Ok)?;
     let given = args.traces.first().and_then(|path| args.reading.machine_of(path));
     let recordings = traces.recordings()?;
     for (number, recording) in recordings.list.into_iter().enumerate() {
@@ -77,7 +81,8 @@ fn read(args: &Args, end: &mut End) -> anyhow::Result<Exit> {
             Ok(()) => row.part = Some(name),
             Err(error) => {
                 row.exit = exit::of_error(&error) as i32;
-                row.message = Some(format!("{error:#}"));
+                row.again = exit::is_full(&error);
+                row.message = Some(crate::message(&error));
             }
         }
         if row.extract_id.is_empty() {

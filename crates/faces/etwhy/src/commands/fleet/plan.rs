@@ -28,21 +28,24 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const MEMORY: u64 = 2 << 30;
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let files = inbox::list(&given(&args.inbox)?)?;
+    let inbox = inbox::list(&given(&args.inbox)?)?;
+    for (folder, why) in &inbox.shut {
+        eprintln!("etwhy: not looked through: {}: {why}", folder.display());
+    }
     crate::knowledge::load(&args.reading.knowledge)?;
     let settings_id = args.reading.settings_id()?;
     let jobs = processors();
-    let host = Own::new(&args.reading, jobs, MEMORY)?;
+    let host = Own::new(&args.reading, &settings_id, jobs, MEMORY)?;
     let limits = Limits { time: Some(PATIENCE), memory: Some(MEMORY) };
     let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: 1 };
-    let (items, plan) = planned(files, &settings, &host);
+    let (items, plan) = planned(inbox.files, &settings, &host);
     let mut out = out();
     for unit in &plan.units {
         let files: Vec<_> = unit.files.iter().filter_map(|&n| items.get(n)).collect();
         let contents: Vec<String> = files.iter().map(|item| item.content_id.clone()).collect();
         let line = json!({
             "trace_id": joint_trace_id(&contents), "settings_id": settings.settings_id, "bytes": unit.bytes, "content_ids": contents,
-            "files": files.iter().map(|item| std::path::absolute(&item.found.path)).collect::<Result<Vec<_>, _>>()?,
+            "files": files.iter().map(|item| &item.found.path).collect::<Vec<_>>(),
         });
         writeln!(out, "{line}")?;
     }

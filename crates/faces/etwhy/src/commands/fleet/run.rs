@@ -9,11 +9,12 @@ use anyhow::{Context as _, bail};
 use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_export::sanitize;
-use etwhy_fleet::inbox::{self, Found};
+use etwhy_fleet::inbox::{self, Found, Inbox};
 use etwhy_fleet::plan::Memory;
 use etwhy_fleet::runner::Limits;
 use etwhy_fleet::session::{self, Event, Host, Settings, Summary};
 use etwhy_fleet::store::Store;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -65,16 +66,18 @@ const SHOWN: usize = 20;
 pub struct Own {
     program: PathBuf,
     options: Vec<std::ffi::OsString>,
+    settings_id: String,
     threads: usize,
     memory: u64,
 }
 
 impl Own {
     /// So many at a time, each with so much memory.
-    pub fn new(reading: &Reading, jobs: usize, memory: u64) -> anyhow::Result<Own> {
+    pub fn new(reading: &Reading, settings_id: &str, jobs: usize, memory: u64) -> anyhow::Result<Own> {
         Ok(Own {
             program: std::env::current_exe().context("cannot tell where this program is")?,
             options: reading.options(),
+            settings_id: settings_id.to_owned(),
             threads: (processors() / jobs).max(1),
             memory,
         })
@@ -91,6 +94,7 @@ impl Host for Own {
     fn extract(&self, files: &[&Path], archive: bool, folder: &Path) -> Command {
         let mut command = self.command("extract");
         command.args(&self.options).arg(format!("--threads={}", self.threads));
+        command.arg(format!("--settings-id={}", self.settings_id));
         // Tables go to temporary files before the limit is near.
         command.arg(format!("--memory={}", self.memory / 2)).arg("--output").arg(folder);
         if !archive {
@@ -117,27 +121,41 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // A rule that makes no sense is said once, not by each process.
     args.reading.rules.load()?;
     let settings_id = args.reading.settings_id()?;
-    let files = inbox::list(&given)?;
+    let first = inbox::list(&given)?;
     let (store, lock) = Store::create(&args.output)?;
     let jobs = args.jobs.unwrap_or_else(processors);
-    let host = Own::new(&args.reading, jobs, args.memory)?;
+    let host = Own::new(&args.reading, &settings_id, jobs, args.memory)?;
     let limits = Limits { time: Some(Duration::from_secs(args.timeout)), memory: Some(args.memory) };
     let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: args.batch };
     let mut memory = session::memory(&store, args.retry)?;
     let mut shown = Shown::default();
     let Some(pause) = args.watch else {
-        if files.is_empty() {
+        if first.files.is_empty() {
+            first.shut.iter().for_each(say_shut);
             bail!("there is no trace in what was given");
         }
-        let summary = once(&store, files, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        shown.shut = first.shut;
+        let summary = once(&store, first.files, &mut memory, &settings, &host, &mut shown, args.quiet)?;
         etwhy_fleet::merge::merge(&store, &lock)?;
-        let exit = exit(&summary);
+        let exit = if shown.shut.is_empty() { exit(&summary) } else { Exit::InPart };
         report(&args, &store, &summary, &shown)?;
         return Ok(exit);
     };
-    let mut before: Vec<Found> = Vec::new();
+    let (mut before, mut said): (Vec<Found>, Option<String>) = (Vec::new(), None);
     loop {
-        let now = inbox::list(&given)?;
+        // A share that does not answer for a while is no reason to end. What is wrong is said when it changes.
+        let (now, trouble) = match inbox::list(&given) {
+            Ok(Inbox { files, shut }) => {
+                shut.iter().filter(|one| !shown.shut.contains(one)).for_each(say_shut);
+                shown.shut = shut;
+                (files, None)
+            }
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        if let Some(trouble) = trouble.as_ref().filter(|_| trouble != said) {
+            eprintln!("etwhy: {trouble}; waiting");
+        }
+        said = trouble;
         // What still grows is not whole: a file is taken when it was there before as it is now.
         let still: Vec<Found> =
             now.iter().filter(|file| before.binary_search(file).is_ok()).cloned().collect();
@@ -146,6 +164,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         etwhy_fleet::merge::merge(&store, &lock)?;
         for (outcome, count) in &summary.outcomes {
             eprintln!("etwhy: {} {outcome}", thousands(*count as i128));
+        }
+        for [path, outcome, reason] in shown.rows.drain(..) {
+            eprintln!("etwhy: {outcome}: {}: {}", sanitize(&path), sanitize(&reason));
+        }
+        if std::mem::take(&mut shown.more) > 0 {
+            eprintln!("etwhy: and more: table `run` of the store has all");
         }
         std::thread::sleep(Duration::from_secs(pause.max(1)));
     }
@@ -180,6 +204,12 @@ pub fn given(inbox: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 struct Shown {
     rows: Vec<[String; 3]>,
     more: usize,
+    /// Folders that could not be looked through.
+    shut: Vec<(PathBuf, String)>,
+}
+
+fn say_shut((folder, why): &(PathBuf, String)) {
+    eprintln!("etwhy: not looked through: {}: {why}", sanitize(&folder.to_string_lossy()));
 }
 
 fn once(
@@ -228,10 +258,11 @@ fn report(args: &Args, store: &Store, summary: &Summary, shown: &Shown) -> anyho
     let mut out = out();
     if args.json {
         let outcomes: BTreeMap<&str, usize> = summary.outcomes.clone();
-        let value = serde_json::json!({
+        let value = json!({
             "schema": "etwhy.fleet-run/1", "store": store.path().display().to_string(), "files": summary.files,
             "known": summary.known, "outcomes": outcomes, "cpu_ns": summary.cpu_ns, "bytes": summary.bytes,
             "store_bytes": store.bytes()?,
+            "unread_folders": shown.shut.iter().map(|(folder, why)| json!({ "folder": inbox::text(folder), "reason": why })).collect::<Vec<_>>(),
         });
         etwhy_report::json::to_writer_pretty(&mut out, &value)?;
         writeln!(out)?;
@@ -243,14 +274,22 @@ fn report(args: &Args, store: &Store, summary: &Summary, shown: &Shown) -> anyho
     Ok(())
 }
 
+fn files(count: usize) -> String {
+    format!("{} file{}", thousands(count as i128), if count == 1 { "" } else { "s" })
+}
+
 fn document(store: &Store, summary: &Summary, shown: &Shown) -> anyhow::Result<Doc> {
     let mut doc = Doc::titled("Traces read");
     let number = |count: usize| thousands(count as i128);
     doc.text(
         format!(
-            "{} files were given, {} of them known. {}",
-            number(summary.files),
-            number(summary.known),
+            "{} given, {} known. {}",
+            files(summary.files),
+            match summary.known {
+                known if known == summary.files => "all".to_owned(),
+                0 => "none".to_owned(),
+                known => number(known),
+            },
             if summary.outcomes.is_empty() { "Nothing is new." } else { "" }
         )
         .trim_end(),
@@ -269,6 +308,14 @@ fn document(store: &Store, summary: &Summary, shown: &Shown) -> anyhow::Result<D
         table.more = shown.more;
         table.hint = "table `run` of the store has all".to_owned();
         doc.table(table);
+    }
+    if !shown.shut.is_empty() {
+        doc.heading("Folders that were not looked through");
+        let mut table = Table::new([Column::name("Folder"), Column::text("Why")]);
+        for (folder, why) in &shown.shut {
+            table.row([Line::name(&inbox::text(folder)), why.into()]);
+        }
+        doc.table(table.at_most(SHOWN));
     }
     if summary.bytes > 0 {
         doc.text(format!(
