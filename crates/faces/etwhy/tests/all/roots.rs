@@ -130,7 +130,8 @@ fn what_dpcs_take_of_a_run_is_their_drivers_and_not_the_threads() {
     let hit = &hang["hits"][0];
     assert_eq!((hit["culprit"].str(), hit["culprit_kind"].str()), ("wifi.sys", "driver"), "{hit:#}");
     let root_ns = hit["values"]["root_ns"].int();
-    assert!((3_700_000_000..=4_100_000_000).contains(&root_ns), "{root_ns}");
+    // 96 % of the 3.44 s in which it had its processor.
+    assert!((3_250_000_000..=3_360_000_000).contains(&root_ns), "{root_ns}");
     assert!(hit["headline"].str().contains("which kept the processor with its DPCs and ISRs"), "{hit:#}");
     assert!(hit["explanation"].str().contains("editor.exe > wifi.sys"), "{hit:#}");
     // A tenth of the time is the card's, and the rest is the window's own work.

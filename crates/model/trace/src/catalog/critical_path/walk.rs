@@ -78,7 +78,8 @@ impl Piece {
     /// What DPCs and ISRs took between two moments of the run, which goes on at `now` if its end is not known: as much of all as of the run.
     fn interrupted_between(&self, from: i64, to: i64, now: i64) -> i64 {
         let part = to.saturating_sub(from).max(0);
-        let whole = self.to.min(now.max(to)).saturating_sub(self.from).max(1);
+        let end = if self.to == i64::MAX { now.max(to) } else { self.to };
+        let whole = end.saturating_sub(self.from).max(1);
         let ns = i128::from(self.interrupted) * i128::from(part) / i128::from(whole);
         i64::try_from(ns).unwrap_or(0).clamp(0, part)
     }
