@@ -1,7 +1,7 @@
 //! The bill, as reports show it.
 
 use etwhy_analysis::derived::bill;
-use etwhy_base::units::duration_ns;
+use etwhy_base::units::{self, duration_ns};
 use etwhy_table::Database;
 use serde::Serialize;
 
@@ -69,6 +69,11 @@ pub fn unobserved(rows: &[BillRow]) -> Option<String> {
     let (ns, row) = rows.iter().find_map(|row| Some((row.unobserved_ns?, row)))?;
     let why = row.why.as_deref().unwrap_or("nothing was recorded");
     Some(format!("{} of processor time were not observed and are in no share: {why}", duration_ns(ns)))
+}
+
+/// The unit of all energies of a bill, in each of its lists: that of the largest.
+pub fn energy_unit(rows: &[BillRow]) -> (f64, &'static str) {
+    units::energy_unit(rows.iter().filter_map(|row| row.energy_j).fold(0.0, f64::max))
 }
 
 /// The bill by kind: culprits by CPU time, then what is nobody's. Nothing without the table.

@@ -15,7 +15,7 @@ pub mod json;
 pub mod quality;
 pub mod several;
 
-pub use bill::{BillRow, unobserved};
+pub use bill::{BillRow, energy_unit, unobserved};
 pub use charts::Charts;
 pub use document::{Form, document};
 pub use quality::{LedgerLine, Quality};

@@ -1,8 +1,8 @@
 //! What products, programs and drivers cost.
 
 use super::dash;
-use crate::{BillRow, unobserved};
-use etwhy_base::units::{duration_ns, energy_range, energy_unit};
+use crate::{BillRow, energy_unit, unobserved};
+use etwhy_base::units::{duration_ns, energy_range};
 use etwhy_doc::{Column, Doc, Line, Table};
 
 /// Culprits of a kind that are shown where there is little room.
@@ -25,7 +25,7 @@ pub(super) fn section(doc: &mut Doc, bill: &[BillRow], full: bool) {
         // Culprits come first.
         let left_out = |at: usize, row: &BillRow| !full && row.part == "culprit" && at >= SHOWN;
         let shown = rows.iter().enumerate().filter(|(at, row)| !left_out(*at, row)).map(|(_, row)| *row);
-        doc.table(table(rows.first().map_or("", |row| &row.kind), shown));
+        doc.table(table(rows.first().map_or("", |row| &row.kind), shown, energy_unit(bill)));
     }
     doc.space();
     if let Some(text) = unobserved(bill) {
@@ -36,9 +36,7 @@ pub(super) fn section(doc: &mut Doc, bill: &[BillRow], full: bool) {
     }
 }
 
-fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow> + Clone) -> Table {
-    // One unit for all rows.
-    let unit = energy_unit(rows.clone().filter_map(|row| row.energy_j).fold(0.0, f64::max));
+fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow>, unit: (f64, &str)) -> Table {
     let numbers = [
         "CPU",
         "share",

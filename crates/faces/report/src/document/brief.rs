@@ -83,6 +83,7 @@ fn quality(doc: &mut Doc, quality: &Quality) {
     }
     let more = serious.count().saturating_sub(LEDGER_LINES);
     if more > 0 {
-        doc.text(format!("{more} more kinds of anomalies: etwhy dump ledger"));
+        let kinds = if more == 1 { "kind of anomaly" } else { "kinds of anomalies" };
+        doc.text(format!("{more} more {kinds}: etwhy dump ledger"));
     }
 }
