@@ -303,6 +303,48 @@ def planted_is_found(program: str, connection: duckdb.DuckDBPyConnection, store:
     claim(all(row["could_tell"] == int(counted[row["finding_id"]]) for row in coverage), f"coverage of {len(coverage)} findings equals a count of the answers")
 
 
+def cpu_seconds(line: list[str]) -> float:
+    """CPU time of a process."""
+    quiet = [(os.POSIX_SPAWN_OPEN, n, os.devnull, os.O_WRONLY, 0) for n in (1, 2)]
+    _, _, used = os.wait4(os.posix_spawn(line[0], line, os.environ, file_actions=quiet), 0)
+    return used.ru_utime + used.ru_stime
+
+
+def costs_of_reading(program: str, folder: pathlib.Path, small: pathlib.Path) -> None:
+    """What extracting a trace costs beside `why`, interleaved, least of five; and what a large fleet would."""
+    large = folder / "large.etl"
+    subprocess.run([program, "synth", str(ROOT / "scenarios/openmp_spin.toml"), "--scale", "0.6", "-o", str(large), "-q"], check=True)
+    for trace in (small, large):
+        part, why, extract = folder / "part", [], []
+        for _ in range(5):
+            why.append(cpu_seconds([program, "why", "--json", "--quiet", "--threads", "1", str(trace)]))
+            shutil.rmtree(part, ignore_errors=True)
+            extract.append(cpu_seconds([program, "fleet", "extract", "--settings-id", "cost", "--merge", "--threads", "1", "-o", str(part), str(trace)]))
+        size = trace.stat().st_size / 1e6
+        print(f"       {trace.name} of {size:.1f} MB: extracted in {min(extract):.3f} s of CPU time, why takes {min(why):.3f} s: {min(extract) / min(why):.2f} times (goal 1.1)")
+    print(f"       100,000 traces of 300 MB at that rate: {min(extract) / size * 300 * 100_000 / 3600:,.0f} core-hours")
+
+
+def costs_of_ranking(connection: duckdb.DuckDBPyConnection, folder: pathlib.Path) -> None:
+    """The ranking of 100,000 traces: the rows of these over and over, as Parquet files."""
+    traces = connection.sql("select count(*) from recording").fetchone()[0]
+    copies = -(-100_000 // traces)
+    other = duckdb.connect()
+    other.sql("set threads = 2")
+    for name in ("bill", "machine", "recording", "process", "knowledge"):
+        file = folder / f"{name}.parquet"
+        own = [f"{c} || '-' || n as {c}" if c in ("trace_id", "machine_id") else f'"{c}"' for c in connection.table(name).columns]
+        rows = f"select {', '.join(own)} from {name}, range({copies if name != 'knowledge' else 1}) as r (n)"
+        connection.sql(f"copy ({rows}) to '{file}' (format parquet, compression zstd)")
+        other.sql(f"create view {name} as select * from read_parquet('{file}')")
+    least = (9e9, 9e9)
+    for _ in range(3):
+        wall, cpu = time.time(), time.process_time()
+        other.sql((VIEWS / "rank.sql").read_text()).fetchall()
+        least = min(least, (time.time() - wall, time.process_time() - cpu))
+    print(f"       {traces * copies:,} traces are ranked in {least[0]:.2f} s on two threads, {least[1]:.2f} s of CPU time (goal 2 s)")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -367,6 +409,8 @@ def main() -> int:
     theirs = {tuple(sorted((k, f"{float(v):.8e}" if isinstance(v, (int, float)) or v.__class__.__name__ == "Decimal" else str(v)) for k, v in zip(ranked.columns, row))) for row in ranked.fetchall() if row[0] == "driver"}
     claim(own == theirs, f"etwhy fleet rank drivers gives the {len(theirs)} rows of DuckDB")
     planted_is_found(program, connection, store, max(8, int(200 * args.scale)))
+    costs_of_reading(program, args.folder, inbox / "pc000/1.etl")
+    costs_of_ranking(connection, args.folder)
     if not args.keep:
         shutil.rmtree(args.folder)
     print(f"{len(failed)} claims are false" if failed else "all claims are true")

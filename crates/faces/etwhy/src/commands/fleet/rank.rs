@@ -117,7 +117,7 @@ fn findings(asked: &Asked, table: &Rows) -> Said {
     let mut shown = Table::new([
         Column::name("finding"),
         Column::number("machines"),
-        Column::number("traces that could tell"),
+        Column::number("traces"),
         Column::number("found"),
         Column::number("critical"),
         Column::name("most often"),
