@@ -1,9 +1,7 @@
 //! Events as JSON.
 
 use crate::binxml::escape::{self, Json};
-use crate::binxml::{
-    Cell, Decoder, Event, Fault, Items, Name, Out as _, System, Value, push_decimal, push_hex, time,
-};
+use crate::binxml::{Cell, Decoder, Event, Fault, Items, Name, System, Value, push_decimal, push_hex, time};
 use crate::filter::time_of;
 use crate::read::RecordRef;
 use crate::wanted::{Every, Wanted};
@@ -188,10 +186,10 @@ impl Lines {
             Some((_, text)) => out.extend_from_slice(text),
             None => {
                 let begin = out.len();
-                text(out, "channel", &system.channel);
-                text(out, "provider", &system.provider);
-                text(out, "provider_guid", &system.provider_guid);
-                text(out, "computer", &system.computer);
+                text(out, b",\"channel\":\"", &system.channel);
+                text(out, b",\"provider\":\"", &system.provider);
+                text(out, b",\"provider_guid\":\"", &system.provider_guid);
+                text(out, b",\"computer\":\"", &system.computer);
                 if let Some((known, text)) = self.names.get_mut(identity as usize % RECENT) {
                     *known = identity;
                     text.clear();
@@ -199,9 +197,9 @@ impl Lines {
                 }
             }
         }
-        text(out, "user_sid", &system.user);
-        text(out, "activity_id", &system.activity);
-        text(out, "related_activity_id", &system.related_activity);
+        text(out, b",\"user_sid\":\"", &system.user);
+        text(out, b",\"activity_id\":\"", &system.activity);
+        text(out, b",\"related_activity_id\":\"", &system.related_activity);
         let at = usize::from(system.event_id).wrapping_add((identity as usize).wrapping_mul(31)) % RECENT;
         let Some((key, kind, keywords)) = self.numbers.get_mut(at) else {
             return;
@@ -211,19 +209,19 @@ impl Lines {
             *key = own;
             kind.clear();
             keywords.clear();
-            number(kind, "event_id", Some(system.event_id.into()));
-            number(kind, "qualifiers", system.qualifiers.map(u64::from));
-            number(kind, "version", Some(system.version.into()));
-            number(kind, "level", Some(system.level.into()));
-            number(kind, "task", Some(system.task.into()));
-            number(kind, "opcode", Some(system.opcode.into()));
+            number(kind, b",\"event_id\":", Some(system.event_id.into()));
+            number(kind, b",\"qualifiers\":", system.qualifiers.map(u64::from));
+            number(kind, b",\"version\":", Some(system.version.into()));
+            number(kind, b",\"level\":", Some(system.level.into()));
+            number(kind, b",\"task\":", Some(system.task.into()));
+            number(kind, b",\"opcode\":", Some(system.opcode.into()));
             keywords.extend_from_slice(b",\"keywords\":\"");
             push_hex(keywords, system.keywords);
             keywords.push(b'"');
         }
         out.extend_from_slice(kind);
-        number(out, "pid", system.process.map(u64::from));
-        number(out, "tid", system.thread.map(u64::from));
+        number(out, b",\"pid\":", system.process.map(u64::from));
+        number(out, b",\"tid\":", system.thread.map(u64::from));
         out.extend_from_slice(keywords);
     }
 
@@ -238,25 +236,21 @@ impl Lines {
     }
 }
 
-/// Appends a text with its name, if there is one.
+/// Appends a text behind its name, if there is one.
 #[inline]
-fn text(out: &mut Vec<u8>, name: &str, value: &Value<'_>) {
+fn text<const N: usize>(out: &mut Vec<u8>, name: &[u8; N], value: &Value<'_>) {
     if !matches!(value, Value::Null) {
-        out.extend_from_slice(b",\"");
-        out.text(name);
-        out.extend_from_slice(b"\":\"");
+        out.extend_from_slice(name);
         escape::push_value::<Json<true>>(out, value);
         out.push(b'"');
     }
 }
 
-/// Appends a number with its name, if there is one.
+/// Appends a number behind its name, if there is one.
 #[inline]
-fn number(out: &mut Vec<u8>, name: &str, n: Option<u64>) {
+fn number<const N: usize>(out: &mut Vec<u8>, name: &[u8; N], n: Option<u64>) {
     if let Some(n) = n {
-        out.extend_from_slice(b",\"");
-        out.text(name);
-        out.extend_from_slice(b"\":");
+        out.extend_from_slice(name);
         push_decimal(out, n);
     }
 }

@@ -3,7 +3,7 @@
 //! Nearly all texts of logs are ASCII without anything to escape, or with a backslash here and there: sixteen units at a time are narrowed
 //! and looked at together, and what needs an escape is found by its bit.
 
-use super::narrow::UNITS;
+use super::narrow::{UNITS, plain};
 use super::out::Out as _;
 use super::text::{ansi, next};
 use super::value::{Items, Value, push_decimal, push_hex};
@@ -24,6 +24,12 @@ pub trait Escape {
 #[inline(always)]
 fn controls(bytes: u8x16) -> u8x16 {
     bytes.simd_eq(bytes.min(u8x16::splat(0x1F))) | bytes.simd_eq(u8x16::splat(0x7F))
+}
+
+/// The same without tabs and line feeds, which XML has as they are.
+#[inline(always)]
+fn controls_of_xml(bytes: u8x16) -> u8x16 {
+    controls(bytes) & !(bytes.simd_eq(u8x16::splat(b'\t')) | bytes.simd_eq(u8x16::splat(b'\n')))
 }
 
 /// As they are.
@@ -77,7 +83,7 @@ impl<const ATTRIBUTE: bool, const SAFE: bool> Escape for Xml<ATTRIBUTE, SAFE> {
     #[inline(always)]
     fn odd(bytes: u8x16) -> u32 {
         let is = |byte: u8| bytes.simd_eq(u8x16::splat(byte));
-        let markup = is(b'&') | is(b'<') | is(b'>') | controls(bytes);
+        let markup = is(b'&') | is(b'<') | is(b'>') | controls_of_xml(bytes);
         if ATTRIBUTE { (markup | is(b'"') | is(b'\'')).to_bitmask() } else { markup.to_bitmask() }
     }
 
@@ -103,12 +109,15 @@ pub struct Markup<const SAFE: bool>;
 impl<const SAFE: bool> Escape for Markup<SAFE> {
     #[inline(always)]
     fn odd(bytes: u8x16) -> u32 {
-        if SAFE { controls(bytes).to_bitmask() } else { 0 }
+        if SAFE { controls_of_xml(bytes).to_bitmask() } else { 0 }
     }
 
     #[inline]
     fn push(out: &mut Vec<u8>, c: char) {
-        if SAFE && is_unsafe(c) && !matches!(c, '\n' | '\t') {
+        if SAFE && c == '\r' {
+            // The usual one: texts of Windows end lines with it.
+            out.extend_from_slice(b"&#xd;");
+        } else if SAFE && is_unsafe(c) && !matches!(c, '\n' | '\t') {
             out.extend_from_slice(format!("&#x{:x};", u32::from(c)).as_bytes());
         } else {
             out.char(c);
@@ -137,6 +146,14 @@ pub fn push_utf16<E: Escape>(out: &mut Vec<u8>, tail: &[u8], size: usize) {
 fn push_utf16_long<E: Escape>(out: &mut Vec<u8>, tail: &[u8], units: usize) {
     let (mut rest, mut left) = (tail, units);
     while left > 0 && rest.len() > 1 {
+        while left >= UNITS
+            && let Some((block, behind)) = rest.split_first_chunk::<32>()
+            && let Some((bytes, _)) = plain(block)
+            && E::odd(u8x16::from(bytes)) == 0
+        {
+            out.extend_from_slice(&bytes);
+            (rest, left) = (behind, left - UNITS);
+        }
         let n = left.min(UNITS);
         let found = next(rest, n);
         if found.ascii {
@@ -218,23 +235,52 @@ fn push_odd<E: Escape>(out: &mut Vec<u8>, bytes: [u8; UNITS], len: usize, mut od
 
 /// Appends a text.
 pub fn push_str<E: Escape>(out: &mut Vec<u8>, text: &str) {
-    let (blocks, rest) = text.as_bytes().as_chunks::<UNITS>();
+    let mut rest = text;
+    loop {
+        let ascii = push_ascii_blocks::<E>(out, rest.as_bytes());
+        rest = rest.get(ascii..).unwrap_or("");
+        // What is not ASCII, up to where it may be again.
+        let Some(c) = rest.chars().next() else { return };
+        E::push(out, c);
+        rest = rest.get(c.len_utf8()..).unwrap_or("");
+    }
+}
+
+/// Appends text of Windows-1252.
+fn push_ansi<E: Escape>(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mut rest = bytes;
+    loop {
+        let ascii = push_ascii_blocks::<E>(out, rest);
+        let Some((other, behind)) = rest.get(ascii..).and_then(<[u8]>::split_first) else { return };
+        ansi(&[*other]).for_each(|c| E::push(out, c));
+        rest = behind;
+    }
+}
+
+/// Appends the ASCII text that the bytes begin with; gives how many bytes it has.
+#[inline]
+fn push_ascii_blocks<E: Escape>(out: &mut Vec<u8>, bytes: &[u8]) -> usize {
     let mut at = 0;
-    for block in blocks {
-        if !block.is_ascii() {
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let mut block = [0; UNITS];
+        let len = match rest.first_chunk::<UNITS>() {
+            Some(whole) => {
+                block = *whole;
+                UNITS
+            }
+            None => {
+                block.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+                rest.len()
+            }
+        };
+        let ascii = (u8x16::from(block).to_bitmask().trailing_zeros() as usize).min(len);
+        push_ascii::<E>(out, block, ascii);
+        at += ascii;
+        if ascii < len {
             break;
         }
-        push_ascii::<E>(out, *block, UNITS);
-        at += UNITS;
     }
-    let mut block = [0; UNITS];
-    match block.get_mut(..rest.len()) {
-        Some(place) if at + rest.len() == text.len() && rest.is_ascii() => {
-            place.copy_from_slice(rest);
-            push_ascii::<E>(out, block, rest.len());
-        }
-        _ => text.get(at..).unwrap_or("").chars().for_each(|c| E::push(out, c)),
-    }
+    at
 }
 
 /// Appends the text that Windows gives a value.
@@ -250,7 +296,7 @@ fn push_other<E: Escape>(out: &mut Vec<u8>, value: &Value<'_>) {
     match *value {
         Value::Utf16(bytes) => push_utf16_long::<E>(out, bytes, bytes.len() / 2),
         Value::Utf8(text) => push_str::<E>(out, text),
-        Value::Ansi(bytes) => ansi(bytes).for_each(|c| E::push(out, c)),
+        Value::Ansi(bytes) => push_ansi::<E>(out, bytes),
         Value::Array(kind, bytes) => {
             for (n, item) in Items::new(kind, bytes).enumerate() {
                 if n > 0 {

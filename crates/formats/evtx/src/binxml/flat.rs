@@ -2,43 +2,87 @@
 
 use super::escape::{Escape, Markup, Xml, push_str};
 use super::op::Op;
-use super::piece::Piece;
 use etwhy_base::is_unsafe;
 
-/// What is written next.
-#[derive(Debug)]
-pub enum Step {
-    /// A text that is XML already.
-    Literal(Piece),
-    /// This value, in an element or in an attribute.
-    Value {
-        /// Which.
-        number: u16,
-        /// It stands in an attribute.
-        in_attribute: bool,
-    },
-    /// An attribute whose only value is this one: nothing if that is empty.
-    Optional {
-        /// Which value.
-        number: u16,
-        /// What stands before it.
-        before: Piece,
-    },
+/// A literal that is XML already, and what is written behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Place and size of the literal among the texts.
+    from: u32,
+    len: u32,
+    /// What follows.
+    pub then: Then,
+}
+
+/// What is written behind a literal.
+#[derive(Clone, Copy, Debug)]
+pub enum Then {
+    /// The next literal.
+    Next,
+    /// This value, in an element.
+    Value(u16),
+    /// This value, in an attribute.
+    InAttribute(u16),
+    /// An attribute whose only value is this one: nothing if that is empty. So many bytes that stand before it follow the literal.
+    Optional(u16, u16),
     /// If this value is null, the steps up to this one are left out.
-    Unless {
-        /// Which value.
-        number: u16,
-        /// The step that comes next then.
-        to: usize,
-    },
+    Unless(u16, u32),
+}
+
+/// XML as literals with holes. All of it stands close together: a record of another kind than the one before finds it in the cache.
+#[derive(Debug)]
+pub struct Steps {
+    /// The literals, and behind them as many zeros as are copied at once.
+    texts: Box<[u8]>,
+    steps: Box<[Step]>,
+}
+
+/// Bytes that are copied without a call.
+const SHORT: usize = 32;
+const MIDDLE: usize = 64;
+
+impl Steps {
+    /// One after the other.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&Step> {
+        self.steps.get(at)
+    }
+
+    /// Appends the literal of a step.
+    #[inline(always)]
+    pub fn literal(&self, step: &Step, out: &mut Vec<u8>) {
+        self.text(step.from as usize, step.len as usize, out);
+    }
+
+    /// Appends what stands before the value of an optional attribute.
+    #[inline(always)]
+    pub fn before(&self, step: &Step, len: u16, out: &mut Vec<u8>) {
+        self.text(step.from as usize + step.len as usize, usize::from(len), out);
+    }
+
+    /// Copying a fixed number of bytes, of which some are cut off again, is faster than asking how many to copy.
+    #[inline(always)]
+    fn text(&self, from: usize, len: usize, out: &mut Vec<u8>) {
+        let rest = self.texts.get(from..).unwrap_or(&[]);
+        let end = out.len() + len;
+        match rest.first_chunk::<MIDDLE>() {
+            Some(block) if len <= SHORT => {
+                out.extend_from_slice(block.first_chunk::<SHORT>().unwrap_or(&[0; SHORT]))
+            }
+            Some(block) if len <= MIDDLE => out.extend_from_slice(block),
+            _ => out.extend_from_slice(rest.get(..len).unwrap_or(&[])),
+        }
+        out.truncate(end);
+    }
 }
 
 /// Collects steps; literals that follow each other become one.
 #[derive(Default)]
 pub struct Builder {
+    texts: Vec<u8>,
     steps: Vec<Step>,
-    /// Literals since the last step.
-    text: Vec<u8>,
+    /// Where the literals since the last step begin.
+    from: usize,
     /// Some literal has what is written differently for terminals.
     odd: bool,
 }
@@ -47,7 +91,7 @@ impl Builder {
     /// A literal.
     pub fn literal<E: Escape>(&mut self, text: &str) {
         self.odd |= text.contains(|c| is_unsafe(c) && !matches!(c, '\n' | '\t'));
-        push_str::<E>(&mut self.text, text);
+        push_str::<E>(&mut self.texts, text);
     }
 
     /// Literals that are not escaped.
@@ -55,32 +99,37 @@ impl Builder {
         parts.iter().for_each(|part| self.literal::<Markup<false>>(part));
     }
 
-    fn end_text(&mut self) {
-        if !self.text.is_empty() {
-            self.steps.push(Step::Literal(Piece::new(&self.text)));
-            self.text.clear();
-        }
+    /// What follows the literals since the last step.
+    fn step(&mut self, then: Then) {
+        let behind = if let Then::Optional(_, len) = then { usize::from(len) } else { 0 };
+        // A definition has 64 KiB, of which a byte becomes at most six.
+        let len = self.texts.len().saturating_sub(self.from + behind) as u32;
+        self.steps.push(Step { from: self.from as u32, len, then });
+        self.from = self.texts.len();
     }
 
-    fn step(&mut self, step: Step) {
-        self.end_text();
-        self.steps.push(step);
+    /// Ends the literals since the last step, so that one can jump behind them.
+    fn end_text(&mut self) {
+        if self.texts.len() > self.from {
+            self.step(Then::Next);
+        }
     }
 
     /// A value.
     pub fn value(&mut self, number: u16, in_attribute: bool) {
-        self.step(Step::Value { number, in_attribute });
+        self.step(if in_attribute { Then::InAttribute(number) } else { Then::Value(number) });
     }
 
     /// The steps, if all literals are the same for terminals.
-    pub fn finish(mut self) -> Option<Box<[Step]>> {
+    pub fn finish(mut self) -> Option<Steps> {
         self.end_text();
-        (!self.odd).then(|| self.steps.into())
+        self.texts.extend_from_slice(&[0; MIDDLE]);
+        (!self.odd).then(|| Steps { texts: self.texts.into(), steps: self.steps.into() })
     }
 }
 
 /// The steps of these instructions. `None` if they are of a kind that no template was seen to have: those are followed one by one.
-pub fn steps(ops: &[Op]) -> Option<Box<[Step]>> {
+pub fn steps(ops: &[Op]) -> Option<Steps> {
     let mut flat = Flat { ops, to: Builder::default() };
     flat.range(0, ops.len())?;
     flat.to.finish()
@@ -100,15 +149,15 @@ impl Flat<'_> {
                     // As `Writer::ops`: a root is never left out.
                     let depends = depends.filter(|_| at > 0);
                     if let Some(number) = depends {
-                        self.to.step(Step::Unless { number, to: 0 });
+                        self.to.step(Then::Unless(number, 0));
                     }
                     let unless = self.to.steps.len().checked_sub(1).filter(|_| depends.is_some());
                     self.element(at, name, *end)?;
                     if let Some(unless) = unless {
                         self.to.end_text();
                         let next = self.to.steps.len();
-                        if let Some(Step::Unless { to, .. }) = self.to.steps.get_mut(unless) {
-                            *to = next;
+                        if let Some(Step { then: Then::Unless(_, to), .. }) = self.to.steps.get_mut(unless) {
+                            *to = next as u32;
                         }
                     }
                     at = (*end).max(at + 1);
@@ -162,10 +211,10 @@ impl Flat<'_> {
             return match parts {
                 [] => Some(()),
                 [Op::Substitution { number, .. }] => {
-                    self.to.end_text();
+                    let begin = self.to.texts.len();
                     self.to.markup(&[" ", name, "=\""]);
-                    let before = Piece::new(&std::mem::take(&mut self.to.text));
-                    self.to.steps.push(Step::Optional { number: *number, before });
+                    let before = u16::try_from(self.to.texts.len() - begin).ok()?;
+                    self.to.step(Then::Optional(*number, before));
                     Some(())
                 }
                 _ => None,

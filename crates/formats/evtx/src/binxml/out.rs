@@ -6,6 +6,8 @@ use super::text::{push_utf16, push_utf16_bytes};
 pub trait Out {
     /// Appends bytes that are ASCII.
     fn ascii(&mut self, bytes: &[u8]);
+    /// Appends the first `len` bytes of a block that is ASCII.
+    fn head(&mut self, block: &[u8; 24], len: usize);
     /// Appends a text.
     fn text(&mut self, text: &str);
     /// Appends a character.
@@ -18,6 +20,11 @@ impl Out for String {
     #[inline]
     fn ascii(&mut self, bytes: &[u8]) {
         self.push_str(std::str::from_utf8(bytes).unwrap_or(""));
+    }
+
+    #[inline]
+    fn head(&mut self, block: &[u8; 24], len: usize) {
+        self.ascii(block.get(..len).unwrap_or(block));
     }
 
     #[inline]
@@ -39,6 +46,14 @@ impl Out for Vec<u8> {
     #[inline]
     fn ascii(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    fn head(&mut self, block: &[u8; 24], len: usize) {
+        // Copying all of it and cutting the rest off is faster than asking how much to copy.
+        let end = self.len() + len;
+        self.extend_from_slice(block);
+        self.truncate(end);
     }
 
     #[inline]

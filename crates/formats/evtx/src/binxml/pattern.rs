@@ -7,7 +7,7 @@
 use super::cell::Cell;
 use super::escape::Xml;
 use super::fields::{Finder, Piece, SystemField, Target};
-use super::flat::{Builder, Step as XmlStep};
+use super::flat::{Builder, Steps};
 use super::raw::Raw;
 use super::text::is;
 use super::tokens::{MOST_DEPTH, NameRef, Token, Tokens, literal_at};
@@ -61,7 +61,7 @@ pub struct Pattern {
     /// The fields can be read as cells.
     pub simple: bool,
     /// The XML, if that is literals with holes.
-    pub xml: Option<Arc<[XmlStep]>>,
+    pub xml: Option<Arc<Steps>>,
 }
 
 /// Patterns of records.
@@ -375,7 +375,7 @@ impl Pattern {
         }
         pattern.simple = Cell::are_simple(&cells);
         pattern.cells = Cell::numbered(cells);
-        pattern.xml = xml.finish().filter(|_| is_xml && !in_value).map(Arc::from);
+        pattern.xml = xml.finish().filter(|_| is_xml && !in_value).map(Arc::new);
         (depth == 0).then_some(pattern)
     }
 }

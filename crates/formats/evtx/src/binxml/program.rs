@@ -1,6 +1,6 @@
 //! A compiled template.
 
-use super::flat::{Step, steps};
+use super::flat::{Steps, steps};
 use super::op::Op;
 use super::plan::Plan;
 use super::tokens::{Broken, MOST_DEPTH, NameRef, Token, Tokens};
@@ -29,7 +29,7 @@ pub struct Program {
     /// Instructions, in order of the document.
     pub ops: Vec<Op>,
     /// Its XML, if that is literals with holes.
-    pub xml: Option<Box<[Step]>>,
+    pub xml: Option<Steps>,
     /// Where system values and fields are.
     pub plan: Plan,
     /// The definition without the names that stand in it, to know it again.

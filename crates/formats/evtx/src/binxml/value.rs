@@ -272,22 +272,22 @@ pub fn push_decimal(out: &mut impl Out, n: u64) {
 }
 
 fn push_long_decimal(out: &mut impl Out, mut n: u64) {
-    let mut buffer = [0; 20];
-    let mut at = buffer.len();
+    let mut buffer = [0; 24];
+    let len = n.max(1).ilog10() as usize + 1;
+    let mut at = len;
     while n >= 10 {
-        at -= 2;
+        at = at.saturating_sub(2);
         if let Some(pair) = buffer.get_mut(at..at + 2) {
             pair.copy_from_slice(&PAIRS[(n % 100) as usize]);
         }
         n /= 100;
     }
-    if n > 0 {
-        at -= 1;
-        if let Some(digit) = buffer.get_mut(at) {
-            *digit = b'0' + n as u8;
-        }
+    if at > 0
+        && let Some(digit) = buffer.first_mut()
+    {
+        *digit = b'0' + n as u8;
     }
-    out.ascii(buffer.get(at..).unwrap_or(&[]));
+    out.head(&buffer, len);
 }
 
 fn push_real(out: &mut impl Out, value: f64, shortest: &str) {
@@ -306,12 +306,12 @@ const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 /// `0x1f`.
 pub fn push_hex(out: &mut impl Out, n: u64) {
     let digits = ((64 - n.leading_zeros()).div_ceil(4)).max(1) as usize;
-    let mut text = *b"0x0000000000000000";
+    let mut text = *b"0x0000000000000000      ";
     let end = digits + 2;
     for (at, digit) in text.iter_mut().take(end).skip(2).rev().enumerate() {
         *digit = HEX_LOWER[(n >> (at * 4)) as usize & 15];
     }
-    out.ascii(text.get(..end).unwrap_or(&[]));
+    out.head(&text, end);
 }
 
 /// `1F2E`.

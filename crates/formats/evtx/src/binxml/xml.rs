@@ -2,7 +2,7 @@
 
 use super::escape::{Escape as _, Markup, Xml, push_raw, push_str, push_utf16, push_value};
 use super::event::{Decoder, Event, Fault, Root};
-use super::flat::Step;
+use super::flat::{Steps, Then};
 use super::op::Op;
 use super::program::Program;
 use super::raw::{Raw, push_values};
@@ -110,41 +110,48 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
     }
 
     /// The usual way: literals and values in turns.
-    fn steps(&mut self, steps: &[Step], first: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+    fn steps(&mut self, steps: &Steps, first: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         let chunk = self.chunk;
         let mut at = 0;
         while let Some(step) = steps.get(at) {
             at += 1;
             // The values of this instance are the last.
             let raw = |number: u16| self.decoder.values.get(first + usize::from(number));
-            match step {
-                Step::Literal(text) => text.push(out),
-                Step::Value { number, in_attribute } => {
+            steps.literal(step, out);
+            match step.then {
+                Then::Next => {}
+                Then::Value(number) => {
                     if out.len() > self.limit {
                         return Err(Broken::Large);
                     }
-                    let Some(raw) = raw(*number) else { continue };
+                    let Some(raw) = raw(number) else { continue };
                     let (kind, size, tail) = raw.tail(chunk);
-                    if *in_attribute {
-                        push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
-                    } else if let Some((from, to)) = raw.document() {
+                    if let Some((from, to)) = raw.document() {
                         self.document(from, to, depth + 1, out)?;
                     } else {
                         push_raw::<Xml<false, SAFE>>(out, kind, size, tail);
                     }
                 }
-                Step::Optional { number, before } => {
-                    let Some(raw) = raw(*number) else { continue };
+                Then::InAttribute(number) => {
+                    if out.len() > self.limit {
+                        return Err(Broken::Large);
+                    }
+                    let Some(raw) = raw(number) else { continue };
+                    let (kind, size, tail) = raw.tail(chunk);
+                    push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
+                }
+                Then::Optional(number, before) => {
+                    let Some(raw) = raw(number) else { continue };
                     if !raw.is_empty(chunk) {
                         let (kind, size, tail) = raw.tail(chunk);
-                        before.push(out);
+                        steps.before(step, before, out);
                         push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
                         out.push(b'"');
                     }
                 }
-                Step::Unless { number, to } => {
-                    if raw(*number).is_some_and(Raw::is_null) {
-                        at = (*to).max(at);
+                Then::Unless(number, to) => {
+                    if raw(number).is_some_and(Raw::is_null) {
+                        at = (to as usize).max(at);
                     }
                 }
             }
