@@ -138,8 +138,10 @@ impl Analysis for Ready {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        /// Whose thread was ready, and the module or the process that had the processor.
+        type Key = (u32, Option<PlaceId>, Option<i32>);
         let upid_of = |utid: u32| end.model.upid_of(utid).map(|upid| upid as i32);
-        let mut sums: BTreeMap<(u32, Option<PlaceId>, Option<i32>), (i64, i64)> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
         for ((utid, by), (count, ns)) in self.sums {
             let (place, upid) = match by {
                 By::Thread(by) => (None, upid_of(by)),

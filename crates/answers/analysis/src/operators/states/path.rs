@@ -153,6 +153,14 @@ pub fn path<'t>(
         }
         // It was off the processors: the piece behind the moment tells why.
         let off_since = before.map_or(low, |p| p.to).max(low);
+        let first = |p: &&Piece<'_>| p.left.is_none() && p.ready.is_some_and(|ready| ready < at);
+        if let Some(next) = pieces.get(place).filter(first) {
+            // Its first run: nothing tells what went before, but it was readied.
+            let ready = next.ready.unwrap_or(at).max(off_since);
+            push(State::Ready, ready, at, Some(next));
+            at = ready;
+            continue;
+        }
         // What left at this very moment was elsewhere before: nothing tells where.
         let Some(next) = pieces.get(place).filter(|p| p.left.is_some_and(|left| left < at)) else {
             push(State::Unknown, off_since, at, None);
