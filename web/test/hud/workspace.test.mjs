@@ -80,7 +80,7 @@ test("selected rows have their sum, and are copied as numbers", demo, async () =
   await foot.getByRole("button", { name: "Copy TSV" }).click();
   const lines = (await page.evaluate(() => navigator.clipboard.readText())).split("\n").map((line) => line.split("\t"));
   assert.equal(lines.length, 4);
-  const at = lines[0].findIndex((title) => /^cpu \(/.test(title));
+  const at = lines[0].findIndex((title) => /^CPU \(/.test(title));
   const factor = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 }[/\((.+)\)/.exec(lines[0][at])[1]];
   const sum = lines.slice(1).reduce((total, line) => total + Number(line[at]) * factor, 0);
   const rows = await sql("demo", "SELECT sum(cpu_ns) AS ns FROM thread_time GROUP BY upid ORDER BY ns DESC LIMIT 3");
