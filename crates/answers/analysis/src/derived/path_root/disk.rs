@@ -24,7 +24,7 @@ impl Disks {
     pub fn read(db: &Database) -> Disks {
         let mut disks = Disks::default();
         for row in &db.read_or_empty::<DiskIoRow>() {
-            let disk = i64::from(row.disk());
+            let disk = row.disk();
             let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
             let (upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
             if begun < done {
