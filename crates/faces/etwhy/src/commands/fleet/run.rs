@@ -313,7 +313,7 @@ fn document(store: &Store, summary: &Summary, shown: &Shown) -> anyhow::Result<D
         doc.heading("Folders that were not looked through");
         let mut table = Table::new([Column::name("Folder"), Column::text("Why")]);
         for (folder, why) in &shown.shut {
-            table.row([Line::name(&inbox::text(folder)), why.into()]);
+            table.row([Line::name(inbox::text(folder)), why.into()]);
         }
         doc.table(table.at_most(SHOWN));
     }
