@@ -222,7 +222,7 @@ mod tests {
             fs::write(at("shut/b.etl"), b"x").unwrap();
             symlink(".", at("loop")).unwrap();
             symlink("nothing.etl", at("dangling.etl")).unwrap();
-            fs::set_permissions(at("shut"), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(at("shut"), fs::Permissions::from_mode(0o000)).unwrap();
             let is_open = fs::read_dir(at("shut")).is_ok();
             let inbox = list(&[folder.path().to_path_buf(), at("*.etl")]).unwrap();
             fs::set_permissions(at("shut"), fs::Permissions::from_mode(0o755)).unwrap();
