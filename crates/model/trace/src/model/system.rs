@@ -90,6 +90,8 @@ pub struct SystemFacts {
     pub sample_interval: Option<i64>,
     /// First interval ever said, for samples before it.
     pub first_sample_interval: Option<i64>,
+    /// Moments at which a session dropped events, in its clock.
+    pub dropped_times: BTreeSet<u64>,
     /// What each file says, by its number: files that are read together may be of different machines.
     pub by_file: BTreeMap<u16, SystemFacts>,
 }
@@ -106,7 +108,15 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     match event.tag {
         LOST_EVENT | LOST_BUFFER => cx.ledger.count(&LOST_IN_BAND, 1),
         DROPPED_TIMES => {
-            cx.ledger.count(&DROPPED_BUFFERS, u64::from(fields.u32("TimeStampCount").unwrap_or(0)))
+            // The session's last moments: zero where there was none, and later records repeat those of earlier ones.
+            let count = event.payload.u32_at(0).unwrap_or(0) as usize;
+            let slots = event.payload.get(8..).unwrap_or(&[]).chunks_exact(8).take(count.min(MAX_FACTS));
+            let known = &mut cx.model.system.dropped_times;
+            for time in slots.filter_map(|slot| slot.u64_at(0)).filter(|&time| time > 0) {
+                if known.len() < MAX_FACTS && known.insert(time) {
+                    cx.ledger.count(&DROPPED_BUFFERS, 1);
+                }
+            }
         }
         _ => {
             let facts = &mut cx.model.system;
