@@ -249,6 +249,10 @@ fn every_event_type_is_counted_as_an_independent_reader_counts_it() {
         // The ledger says that events were lost exactly where the header says so.
         let lost = count(&header["lost"]);
         assert_eq!(ledger_count(&output, "events_lost"), lost, "{name}: events lost");
+        // And nothing else says so where the header does not.
+        if lost == 0 {
+            assert_eq!(ledger_count(&output, "last_dropped_times"), 0, "{name}: moments of loss");
+        }
         let damage: Vec<_> = output
             .ledger
             .entries()

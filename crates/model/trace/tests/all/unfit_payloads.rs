@@ -1,6 +1,7 @@
 //! A payload that does not fit its layout is in the ledger, lowers the confidence of its type, and invents nobody.
 
 use crate::support;
+use crate::support::written::Written;
 use crate::support::{corpus, ledger_count, number, pass, rows, table, text};
 use etwhy_decode::read::read;
 use etwhy_decode::schema::DecodedBy;
@@ -90,4 +91,20 @@ fn images_that_fit_with_no_pointer_size_are_left_out() {
             assert_eq!(number(types, row, "verified"), Some(0), "{name}: {}", text(types, row, "name"));
         }
     }
+}
+
+#[test]
+fn moments_of_loss_count_once_and_empty_slots_not_at_all() {
+    let mut written = Written::new();
+    let mut slots = |us, count: u32, times: &[u64]| {
+        written.system(us, (4, 8), 0x0052, |r| times.iter().fold(r.u32(count).u32(0), |r, &time| r.u64(time)));
+    };
+    slots(1, 2, &[0, 0]);
+    slots(2, 2, &[700, 0]);
+    slots(3, 2, &[700, 900]);
+    // It promises more than it has, and has more than it promises.
+    slots(4, u32::MAX, &[1_100]);
+    slots(5, 1, &[900, 1_300]);
+    let output = written.pass("trace");
+    assert_eq!(ledger_count(&output, "last_dropped_times"), 3);
 }
