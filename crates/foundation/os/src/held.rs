@@ -39,7 +39,10 @@ mod system {
         // SAFETY: `place` is a structure of `size` bytes that lives until the call ends; the handle is the pseudo handle of this
         // process, which is always valid and never closed.
         let done = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), place, size) };
-        (done != 0).then(|| counters.PrivateUsage as u64)
+        // Both are the commit charge; Windows before 8 knew only the one, and Wine knows only the other.
+        (done != 0)
+            .then(|| counters.PrivateUsage.max(counters.PagefileUsage) as u64)
+            .filter(|&bytes| bytes > 0)
     }
 }
 

@@ -97,7 +97,8 @@ fn images_that_fit_with_no_pointer_size_are_left_out() {
 fn moments_of_loss_count_once_and_empty_slots_not_at_all() {
     let mut written = Written::new();
     let mut slots = |us, count: u32, times: &[u64]| {
-        written.system(us, (4, 8), 0x0052, |r| times.iter().fold(r.u32(count).u32(0), |r, &time| r.u64(time)));
+        written
+            .system(us, (4, 8), 0x0052, |r| times.iter().fold(r.u32(count).u32(0), |r, &time| r.u64(time)));
     };
     slots(1, 2, &[0, 0]);
     slots(2, 2, &[700, 0]);

@@ -106,7 +106,8 @@ pub fn merge_parts(parts: Vec<PathBuf>) -> Vec<PathBuf> {
     let Some(target) = parts.first().cloned() else { return parts };
     eprintln!("etwhy: merging, and looking for the identities of images");
     let merged = || -> anyhow::Result<Merged> {
-        let given = TraceArgs::of(&parts)?;
+        // They are of one recording, whatever their contents look like.
+        let given = TraceArgs { merge: true, ..TraceArgs::of(&parts)? };
         let files = given.files()?;
         if files.list.len() != parts.len() {
             bail!("a file of the recording cannot be read");
