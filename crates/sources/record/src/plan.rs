@@ -22,6 +22,8 @@ pub struct Enabled {
     pub stack_of: Vec<u16>,
     /// Events that are left out.
     pub without: Vec<u16>,
+    /// Programs whose events are recorded, separated by semicolons; all if it is empty. Drivers do not heed it.
+    pub programs: String,
     /// Keywords of the state that it tells at the end.
     pub at_stop: Option<u64>,
     /// Only that state is wanted.
@@ -39,6 +41,7 @@ impl Enabled {
             stack: provider.stack,
             stack_of: provider.stack_of_events.clone(),
             without: provider.without_events.clone(),
+            programs: String::new(),
             at_stop: provider.capture_bits(),
             only_at_stop: provider.capture_only,
         })
@@ -77,6 +80,14 @@ impl Plan {
     /// The flag word.
     pub fn flags(&self) -> u32 {
         self.masks.first().copied().unwrap_or(0)
+    }
+
+    /// The same of these programs alone, as far as providers can tell whose an event is.
+    #[must_use]
+    pub fn of_programs(mut self, programs: &[String]) -> Plan {
+        let programs = programs.join(";");
+        self.providers.iter_mut().for_each(|provider| provider.programs.clone_from(&programs));
+        self
     }
 
     /// The same in memory: three quarters for the kernel's events, if there are providers.

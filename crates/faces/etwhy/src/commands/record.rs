@@ -2,6 +2,7 @@
 
 mod control;
 mod evidence;
+pub(super) mod followed;
 mod merge;
 mod print;
 mod reader;

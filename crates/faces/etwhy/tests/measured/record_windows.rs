@@ -60,8 +60,12 @@ impl Machine {
     }
 
     fn command(&self, line: &str) -> Command {
+        self.etwhy(&format!("record {line}"))
+    }
+
+    fn etwhy(&self, line: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg("record").args(line.split(' ')).stdin(Stdio::null());
+        command.args(line.split(' ')).stdin(Stdio::null());
         self.with_double(&mut command);
         command
     }
@@ -150,7 +154,8 @@ fn a_recording_goes_from_start_to_file() {
     machine.done("start cpu --no-wait");
     let refused = machine.record("stop -o x.etl");
     assert!(refused.status.code() == Some(2) && text(&refused).contains("is there already"), "{refused:?}");
-    assert_eq!(machine.done("stop -o whole.etl").lines().count(), 1);
+    let merged = machine.record("stop -o whole.etl");
+    assert_eq!(String::from_utf8_lossy(&merged.stdout).lines().count(), 1, "{merged:?}");
     assert!(machine.path("whole.etl").exists() && !machine.path("whole.user.etl").exists());
     let calls = machine.calls();
     for call in [
@@ -172,6 +177,42 @@ fn a_recording_goes_from_start_to_file() {
         assert!(calls.contains(call), "{call}: {calls}");
     }
     assert!(!calls.contains("refused") && !calls.contains("-> 87"), "{calls}");
+}
+
+#[test]
+fn providers_record_the_programs_that_were_asked_for() {
+    let _turn = etwhy_testkit::alone();
+    let Some(mut machine) = Machine::new() else { return };
+    machine.done("start cpu,network --process outlook --process Teams.exe --no-wait");
+    machine.done("cancel");
+    let calls = machine.calls();
+    assert!(calls.contains("filter outlook.exe;Teams.exe"), "{calls}");
+    assert!(
+        calls.contains(
+            "EnableTraceEx2 2f07e2ee control=1 level=5 any=ffffffffffffffff stack=0 filters=2 -> 0"
+        ),
+        "{calls}"
+    );
+    // Marks are nobody's filter.
+    assert!(
+        calls.contains(
+            "EnableTraceEx2 65747768 control=1 level=5 any=ffffffffffffffff stack=0 filters=0 -> 0"
+        ),
+        "{calls}"
+    );
+    for (line, why) in [
+        ("start cpu --process C:\\x.exe --no-wait", "no name of a program's file"),
+        (&*format!("start cpu --process {} --no-wait", "x".repeat(600)), "511 characters"),
+    ] {
+        let output = machine.record(line);
+        assert!(output.status.code() == Some(2) && text(&output).contains(why), "{line}: {output:?}");
+    }
+    // What Windows refuses with and without filters is missing, and said.
+    machine.fail = "EnableTraceEx2=87";
+    let output = machine.record("start network --process outlook --no-wait");
+    assert!(output.status.success() && text(&output).contains("is missing"), "{output:?}");
+    machine.fail = "";
+    machine.done("cancel");
 }
 
 #[test]
@@ -338,6 +379,45 @@ fn triggers_end_a_recording() {
         machine.command("start cpu").args(["--stop-when", "counter:\\No Such Object\\x>1"]).outcome();
     assert!(counter.status.code() == Some(2) && text(&counter).contains("cannot be watched"), "{counter:?}");
     assert!(machine.sessions().is_empty());
+}
+
+#[test]
+fn a_machine_is_recorded_and_looked_at() {
+    let _turn = etwhy_testkit::alone();
+    let Some(machine) = Machine::new() else { return };
+    machine.will_record("kernel-source.etl", "0.25");
+    // What cannot be asked is refused before anything is recorded.
+    for (line, why) in [
+        ("live cpu --until-finding dpc.nothing", "there is no finding"),
+        ("live cpu --save x.etl", "--save"),
+        ("live nonsense", "nonsense"),
+        ("live", "--replay"),
+    ] {
+        let output = machine.etwhy(line).outcome();
+        assert!(output.status.code() == Some(2) && text(&output).contains(why), "{line}: {output:?}");
+    }
+    assert!(!machine.calls().contains("StartTraceW"), "{}", machine.calls());
+    // One that has met its condition ends the recording, and what it saw is there.
+    let output = machine.etwhy("live cpu --json --until-finding security.first-open-penalty").outcome();
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("are kept"), "{output:?}");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert!(last.to_string().contains("security.first-open-penalty"), "{lines}");
+    assert!(machine.sessions().is_empty());
+    assert!(machine.done("status").contains("No recording"));
+    let kept =
+        std::fs::read_dir(machine.path("journal")).unwrap().flatten().find(|entry| entry.path().is_dir());
+    let kernel = std::fs::read_dir(kept.unwrap().path()).unwrap().flatten().map(|entry| entry.path());
+    let kernel: Vec<PathBuf> = kernel.filter(|path| path.to_string_lossy().contains("kernel")).collect();
+    assert!(kernel.iter().any(|path| bytes(path) == bytes(&machine.path("kernel-source.etl"))), "{kernel:?}");
+    // Another console ends the recording: who looks at it may go on, and ends with it.
+    let mut child = machine.etwhy("live cpu --json").stdout(Stdio::piped()).stderr(Stdio::piped()).started();
+    machine.wait_for("running", |m| m.sessions().len() == 2);
+    machine.done("cancel");
+    assert!(machine.sessions().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

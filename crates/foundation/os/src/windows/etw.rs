@@ -29,6 +29,8 @@ const TRACED_GUID: u32 = 0x0002_0000;
 const PARAMETERS_VERSION: u32 = 2;
 /// `EVENT_ENABLE_PROPERTY_STACK_TRACE` (evntcons.h).
 const PROPERTY_STACK: u32 = 4;
+/// `EVENT_FILTER_TYPE_EXECUTABLE_NAME` (evntprov.h): names of files of programs, separated by semicolons, with a final zero.
+const FILTER_PROGRAMS: u32 = 0x8000_0008;
 /// `EVENT_FILTER_TYPE_EVENT_ID` (evntprov.h).
 const FILTER_EVENT_ID: u32 = 0x8000_0200;
 /// `EVENT_FILTER_TYPE_STACKWALK` (evntprov.h).
@@ -149,6 +151,8 @@ pub struct Enable<'a> {
     pub stack_of: &'a [u16],
     /// Events that are left out.
     pub without: &'a [u16],
+    /// Names of files of the programs whose events are wanted, separated by semicolons; all if it is empty.
+    pub programs: &'a str,
 }
 
 /// The structure, and the room that its offsets point to.
@@ -330,6 +334,9 @@ impl Etw {
             .filter(|(_, _, ids)| !ids.is_empty())
             .map(|(kind, keep, ids)| (*kind, filter(*keep, ids)))
             .collect();
+        if !enable.programs.is_empty() {
+            texts.push((FILTER_PROGRAMS, wide(enable.programs)?));
+        }
         let mut descriptors: Vec<EVENT_FILTER_DESCRIPTOR> = texts
             .iter_mut()
             .map(|(kind, units)| EVENT_FILTER_DESCRIPTOR {

@@ -150,7 +150,7 @@ impl Recorder<'_> {
     /// State of providers: names of .NET methods, connections, sessions.
     fn last_words(&mut self, journal: &Journal) {
         // A journal of profiles that this program does not have ends without.
-        let Ok(plan) = plan(&journal.profiles, journal.mode, journal.size) else { return };
+        let Ok(plan) = plan(&journal.profiles, &journal.programs, journal.mode, journal.size) else { return };
         let asked: Vec<_> = plan.providers.iter().filter_map(|p| Some((p, p.at_stop?))).collect();
         if asked.is_empty() {
             return;

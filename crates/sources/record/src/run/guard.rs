@@ -88,7 +88,7 @@ impl Recorder<'_> {
             );
             return Ok(());
         }
-        let plan = plan(&journal.profiles, journal.mode, journal.size)?;
+        let plan = plan(&journal.profiles, &journal.programs, journal.mode, journal.size)?;
         match self.begin(journal, &plan, entry.kind, true, said) {
             Ok(()) => said.push(match entry.kind {
                 Kind::Kernel => {
@@ -123,7 +123,7 @@ impl Recorder<'_> {
         said: &mut Vec<String>,
     ) -> Result<(), Refused> {
         journal.segment_ms = self.machine.now_ms();
-        let plan = plan(&journal.profiles, journal.mode, journal.size)?;
+        let plan = plan(&journal.profiles, &journal.programs, journal.mode, journal.size)?;
         for at in 0..journal.sessions.len() {
             let Some(entry) = journal.sessions.get(at).filter(|e| e.state == State::Running).cloned() else {
                 continue;

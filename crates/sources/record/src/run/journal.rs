@@ -144,6 +144,9 @@ pub struct Journal {
     pub id: u32,
     /// Profiles.
     pub profiles: Vec<String>,
+    /// Programs whose events providers record; all if there are none.
+    #[serde(default)]
+    pub programs: Vec<String>,
     /// When it began, milliseconds since 1970.
     pub began_ms: u64,
     /// When it ends by itself.

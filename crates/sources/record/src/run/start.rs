@@ -33,6 +33,8 @@ pub enum Choice {
 pub struct Options {
     /// Profiles.
     pub profiles: Vec<String>,
+    /// Programs whose events providers record (names of files); all if there are none. The kernel's events are of all.
+    pub programs: Vec<String>,
     /// Where the events go.
     pub mode: Mode,
     /// Milliseconds after which it ends.
@@ -51,9 +53,28 @@ pub struct Options {
     pub parts: bool,
 }
 
+impl Options {
+    /// All of these profiles, until it is ended, with its files left in the folder.
+    pub fn new(profiles: Vec<String>, mode: Mode, folder: PathBuf) -> Options {
+        Options {
+            profiles,
+            programs: Vec::new(),
+            mode,
+            for_ms: None,
+            stop_when: Vec::new(),
+            kernel: Choice::Auto,
+            folder,
+            output: None,
+            replace: false,
+            parts: false,
+        }
+    }
+}
+
 /// The plan of a recording that is written down, for this machine.
 pub(super) fn plan(
     profiles: &[String],
+    programs: &[String],
     mode: Mode,
     (processors, memory_mib): (u32, u32),
 ) -> Result<Plan, Refused> {
@@ -61,7 +82,7 @@ pub(super) fn plan(
     let size = Size::Machine { processors, memory_mib };
     let recording =
         Recording::from_profiles(&names, Session::System, size).map_err(|e| Refused(e.to_string()))?;
-    let plan = Plan::of(&recording);
+    let plan = Plan::of(&recording).of_programs(programs);
     Ok(match mode {
         Mode::Ring { mebibytes } => plan.in_memory(mebibytes),
         Mode::File | Mode::Rotate { .. } => plan,
@@ -75,13 +96,14 @@ impl Recorder<'_> {
     /// Why it did not begin. Nothing of ours runs then, unless the sentence says so.
     pub fn start(&mut self, options: &Options) -> Result<Vec<String>, Refused> {
         let size = self.machine.size();
-        let plan = plan(&options.profiles, options.mode, size)?;
+        let plan = plan(&options.profiles, &options.programs, options.mode, size)?;
         let (private, mut said) = self.preflight(options, size)?;
         let now = self.machine.now_ms();
         let mut journal = Journal {
             version: Journal::VERSION,
             id: self.machine.token(),
             profiles: options.profiles.clone(),
+            programs: options.programs.clone(),
             began_ms: now,
             until_ms: options.for_ms.map(|ms| now.saturating_add(ms)),
             stop_when: options.stop_when.iter().map(ToString::to_string).collect(),
@@ -290,11 +312,19 @@ impl Recorder<'_> {
         } else {
             for provider in plan.providers.iter().filter(|p| !p.only_at_stop) {
                 let mut done = self.sessions.enable(handle, provider, Provided::Events);
-                let filtered = !provider.without.is_empty() || !provider.stack_of.is_empty();
-                if done == Err(Code::INVALID_PARAMETER) && filtered {
+                let filters = [
+                    !provider.without.is_empty(),
+                    !provider.stack_of.is_empty(),
+                    !provider.programs.is_empty(),
+                ];
+                if done == Err(Code::INVALID_PARAMETER) && filters.contains(&true) {
                     // Filters need Windows 8.1; without them more is recorded.
-                    let all =
-                        crate::Enabled { without: Vec::new(), stack_of: Vec::new(), ..provider.clone() };
+                    let all = crate::Enabled {
+                        without: Vec::new(),
+                        stack_of: Vec::new(),
+                        programs: String::new(),
+                        ..provider.clone()
+                    };
                     done = self.sessions.enable(handle, &all, Provided::Events);
                 }
                 fails(format!("{} is missing", provider.name), done);
@@ -342,6 +372,7 @@ fn marks() -> crate::Enabled {
         stack: false,
         stack_of: Vec::new(),
         without: Vec::new(),
+        programs: String::new(),
         at_stop: None,
         only_at_stop: false,
     }

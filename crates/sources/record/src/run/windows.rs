@@ -107,13 +107,14 @@ impl Sessions for Windows {
             stack: provider.stack,
             stack_of: &provider.stack_of,
             without: &provider.without,
+            programs: &provider.programs,
         };
         let enable = match what {
             Provided::Events => events,
             // Asked for its state, a provider tells all of it; one that is there for that only tells it when it is switched on.
             Provided::State(keywords) => {
                 let code = if provider.only_at_stop { 1 } else { 2 };
-                Enable { code, keywords, stack: false, stack_of: &[], without: &[], ..events }
+                Enable { code, keywords, stack: false, stack_of: &[], without: &[], programs: "", ..events }
             }
         };
         self.0.enable(handle, &enable).map_err(|e| code(&e))

@@ -7,17 +7,7 @@ use etwhy_record::run::{
 use std::path::{Path, PathBuf};
 
 fn options(profile: &str) -> Options {
-    Options {
-        profiles: vec![profile.to_owned()],
-        mode: Mode::File,
-        for_ms: None,
-        stop_when: Vec::new(),
-        kernel: Choice::Auto,
-        folder: PathBuf::from("D:/traces"),
-        output: None,
-        replace: false,
-        parts: false,
-    }
+    Options::new(vec![profile.to_owned()], Mode::File, PathBuf::from("D:/traces"))
 }
 
 fn with<T>(fake: &Fake, act: impl FnOnce(&mut Recorder<'_>) -> T) -> T {

@@ -21,17 +21,7 @@ fn options(fake: &Fake) -> Options {
     let kernel = *rng.pick(&[Choice::Auto, Choice::Auto, Choice::NtKernelLogger, Choice::Private]).unwrap();
     let for_ms = (rng.below(3) == 0).then_some(30_000);
     let profiles = rng.pick(&names).unwrap().iter().map(|n| (*n).to_owned()).collect();
-    Options {
-        profiles,
-        mode,
-        for_ms,
-        stop_when: Vec::new(),
-        kernel,
-        folder: PathBuf::from("D:/traces"),
-        output: None,
-        replace: false,
-        parts: false,
-    }
+    Options { for_ms, kernel, ..Options::new(profiles, mode, PathBuf::from("D:/traces")) }
 }
 
 /// One command or a few steps of the guard. Errors are answers too.

@@ -52,6 +52,7 @@ SAME(TraceStackTracingInfo, 3);
 SAME(TraceSystemTraceEnableFlagsInfo, 4);
 #define FILTER_EVENT_ID 0x80000200u
 #define FILTER_STACKWALK 0x80001000u
+#define FILTER_EXECUTABLE_NAME 0x80000008u
 
 typedef struct {
     ULONGLONG handle;
@@ -314,6 +315,13 @@ ULONG WINAPI ControlTraceW(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_PROPER
 }
 
 static ULONG bad_filter(const EVENT_FILTER_DESCRIPTOR *filter) {
+    if (filter->Type == FILTER_EXECUTABLE_NAME) {
+        // A string of at most 1024 bytes, with its final zero.
+        const WCHAR *names = (const WCHAR *)(ULONG_PTR)filter->Ptr;
+        if (!names || filter->Size > 1024 || filter->Size != 2u * (lstrlenW(names) + 1) || !names[0]) return ERROR_INVALID_PARAMETER;
+        said("filter %ls", names);
+        return 0;
+    }
     if (filter->Type != FILTER_EVENT_ID && filter->Type != FILTER_STACKWALK) return ERROR_INVALID_PARAMETER;
     const unsigned char *bytes = (const unsigned char *)(ULONG_PTR)filter->Ptr;
     if (!bytes || filter->Size < 4 || filter->Size > 1024) return ERROR_INVALID_PARAMETER;

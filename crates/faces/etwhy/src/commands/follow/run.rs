@@ -169,6 +169,19 @@ impl FollowArgs {
         Ok(Watch::new(rules, tables, self.process.clone(), memory))
     }
 
+    /// Whether a recording of several files can be followed so.
+    ///
+    /// # Errors
+    /// If the last window of it is to be saved, or a condition makes no sense.
+    pub fn refuse(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.save.is_none() && self.header.is_none(),
+            "--save and --header are for a single file: the recording stays in its folder, and `etwhy why FOLDER --at 14:03` opens what was \
+             recorded then"
+        );
+        self.stop(&mut self.watch()?, false).map(drop)
+    }
+
     /// What is waited for.
     fn stop(&self, watch: &mut Watch, from_start: bool) -> anyhow::Result<StopWhen> {
         let findings = self.until_finding.iter().cloned().map(Trigger::Finding);
@@ -237,6 +250,10 @@ impl FollowArgs {
         if self.worker {
             return self.worker(what);
         }
+        if let What::Recorded(_) = what {
+            // With the process that records.
+            etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::Done as i32));
+        }
         if self.open || self.port.is_some() {
             return self.page(name, what);
         }
@@ -246,18 +263,26 @@ impl FollowArgs {
     /// Follows or plays, and shows windows there.
     pub(super) fn watched(&self, what: &What, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
         match what {
-            What::Grows(path, patience) => self.follow(path, *patience, show),
+            What::Grows(path, patience) => self.follow(path, *patience, false, show),
+            What::Recorded(path) => self.follow(path, None, true, show),
             What::Replay(path, speed) => self.replay(path, *speed, show),
         }
     }
 
-    /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `patience`.
+    /// Follows a file or folder until it ends, until a condition is met, or until nothing came for `patience`. Conditions are of what comes from
+    /// now on, or `from_start` of all.
     ///
     /// # Errors
     /// Those of reading it.
-    fn follow(&self, path: &Path, patience: Option<Duration>, show: Box<dyn Sink>) -> anyhow::Result<Exit> {
+    fn follow(
+        &self,
+        path: &Path,
+        patience: Option<Duration>,
+        from_start: bool,
+        show: Box<dyn Sink>,
+    ) -> anyhow::Result<Exit> {
         let mut watch = self.watch()?;
-        let stop = self.stop(&mut watch, false)?;
+        let stop = self.stop(&mut watch, from_start)?;
         let follower = Follower::new(path, self.options()?, self.symbols(path)?, self.decoder())?;
         let mut run = self.begun(stop, follower, watch, show);
         let mut pace = Pace::new();
@@ -341,6 +366,8 @@ impl FollowArgs {
 pub enum What {
     /// A file or folder that grows, until nothing came for so long.
     Grows(PathBuf, Option<Duration>),
+    /// The folder of a recording that has just begun.
+    Recorded(PathBuf),
     /// A finished file, played again.
     Replay(PathBuf, Speed),
 }
@@ -348,7 +375,7 @@ pub enum What {
 impl What {
     /// The file or folder.
     pub fn path(&self) -> &Path {
-        let (What::Grows(path, _) | What::Replay(path, _)) = self;
+        let (What::Grows(path, _) | What::Recorded(path) | What::Replay(path, _)) = self;
         path
     }
 }

@@ -84,6 +84,9 @@ fn as_doc(status: &Status) -> Doc {
         Mode::Ring { mebibytes } => format!("the last {mebibytes} MiB, in memory"),
     };
     doc.note("keeps", mode);
+    if !journal.programs.is_empty() {
+        doc.note("providers of", journal.programs.join(", "));
+    }
     for (entry, live) in &status.live {
         let state = match (live, entry.state) {
             (Some(live), _) => format!(
@@ -172,6 +175,11 @@ pub fn finish(recorder: &mut Recorder<'_>, asked: &Ending) -> Result<Ended, Refu
 }
 
 impl Ended {
+    /// Its files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// Merges the files, and tells which there are and what to do with them.
     pub fn tell(self) -> anyhow::Result<Exit> {
         if self.files.is_empty() {

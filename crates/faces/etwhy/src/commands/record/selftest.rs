@@ -5,7 +5,7 @@ use crate::report::terminal::{out, text};
 use anyhow::{Context as _, bail};
 use etwhy_doc::terminal::Terminal;
 use etwhy_doc::{Column, Doc, Line, Table};
-use etwhy_record::run::{Choice, Here, Mode, Options};
+use etwhy_record::run::{Here, Mode, Options};
 use etwhy_record::selftest::{Amount, Check, MARK, Truth, checks, perform};
 use etwhy_scratch::Scratch;
 use std::io::Write as _;
@@ -34,17 +34,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     eprintln!("etwhy: recording a few seconds of work of its own");
     let mut said = here.step(|recorder| {
         let profiles = PROFILES.map(str::to_owned).to_vec();
-        recorder.start(&Options {
-            profiles,
-            mode: Mode::File,
-            for_ms: None,
-            stop_when: Vec::new(),
-            kernel: Choice::Auto,
-            folder: scratch.path().to_path_buf(),
-            output: None,
-            replace: false,
-            parts: true,
-        })
+        let options = Options::new(profiles, Mode::File, scratch.path().to_path_buf());
+        recorder.start(&Options { parts: true, ..options })
     })?;
     let worked = work(&mut here, scratch.path());
     // Whatever came of the work, the sessions end.

@@ -1,6 +1,6 @@
 //! `etwhy record start`: starts sessions and stays to guard them.
 
-use super::control::{self, Ending};
+use super::control::{self, Ended, Ending};
 use super::reader::{self, Reader};
 use super::remote;
 use crate::exit::Exit;
@@ -39,6 +39,10 @@ pub struct Args {
     /// itself: `finding:ID`, `event:PROVIDER`, `event:PROVIDER/ID` (or a name, or `/ID/FIELD=VALUE`)
     #[arg(long, value_name = "TRIGGER")]
     stop_when: Vec<Trigger>,
+    /// Of providers, record the events of this program alone (several times for several; Windows 8.1 and later). The kernel's events, and those of
+    /// drivers, are of all programs: what the program waited for stays visible
+    #[arg(long, value_name = "NAME", value_parser = program)]
+    process: Vec<String>,
     /// Session of the kernel's events: NT Kernel Logger, a private one (Windows 8 and later), or the first that is free
     #[arg(long, value_name = "SESSION", value_parser = ["auto", "nt", "private"], default_value = "auto")]
     session: String,
@@ -72,6 +76,14 @@ fn milliseconds(text: &str) -> Result<u64, String> {
         .ok()
         .filter(|ms| *ms > 0)
         .ok_or_else(|| format!("`{text}` is too short a time"))
+}
+
+/// The name of a program's file.
+fn program(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(|c: char| c.is_control() || r#"\/:;*?"<>|"#.contains(c)) {
+        return Err(format!("`{text}` is no name of a program's file; try outlook.exe"));
+    }
+    Ok(if text.contains('.') { text.to_owned() } else { format!("{text}.exe") })
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
@@ -128,6 +140,9 @@ fn remote_arguments(args: &Args) -> Vec<String> {
     for trigger in &args.stop_when {
         add("--stop-when", Some(trigger.to_string()));
     }
+    for program in &args.process {
+        add("--process", Some(program.clone()));
+    }
     add("--session", Some(args.session.clone()).filter(|s| s != "auto"));
     if args.no_merge {
         all.push("--no-merge".to_owned());
@@ -152,6 +167,7 @@ fn options(args: &Args, here: &Here) -> anyhow::Result<Options> {
     };
     Ok(Options {
         profiles: args.profiles.clone(),
+        programs: programs(&args.process)?,
         mode,
         for_ms: args.time,
         stop_when: args.stop_when.clone(),
@@ -165,6 +181,16 @@ fn options(args: &Args, here: &Here) -> anyhow::Result<Options> {
         replace: args.force,
         parts: args.no_merge,
     })
+}
+
+/// Most characters of all names: a filter has 1,024 bytes, with its final zero (`MAX_EVENT_FILTER_DATA_SIZE`, evntprov.h).
+const MOST_NAMES: usize = 511;
+
+fn programs(given: &[String]) -> anyhow::Result<Vec<String>> {
+    if given.join(";").encode_utf16().count() > MOST_NAMES {
+        bail!("--process: all names together may have {MOST_NAMES} characters");
+    }
+    Ok(given.to_vec())
 }
 
 /// Windows writes where it is told, not where this program is.
@@ -195,16 +221,33 @@ fn guard(mut here: Here, mut watch: Watch, triggers: &[Trigger]) -> anyhow::Resu
     if let Some(reader) = status.and_then(|status| Reader::start(&status.journal, triggers)) {
         watch = watch.with_finder(Box::new(reader));
     }
+    let interrupt = at_ctrl_c()?;
+    match guard_until(&mut here, &mut watch, || interrupt.is_set())? {
+        None => Ok(Exit::Done),
+        Some(end) => end.tell(),
+    }
+}
+
+/// From now on Ctrl-C ends the recording, not only this program.
+pub fn at_ctrl_c() -> anyhow::Result<Interrupt> {
     let interrupt = Interrupt::new();
-    // Ctrl-C ends the recording, not only this program.
     etwhy_scratch::leave_interrupts();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be handled")?;
+    Ok(interrupt)
+}
+
+/// Guards a recording until `over` or until it ends by itself, and ends it; `None` if another command has ended it.
+pub fn guard_until(
+    here: &mut Here,
+    watch: &mut Watch,
+    mut over: impl FnMut() -> bool,
+) -> anyhow::Result<Option<Ended>> {
     loop {
         let ended = here.step(|recorder| {
-            if interrupt.is_set() {
+            if over() {
                 return Ok(Some(Some(control::finish(recorder, &Ending::default())?)));
             }
-            match recorder.tick(&mut watch)? {
+            match recorder.tick(watch)? {
                 Tick::Goes(said) => tell(&said),
                 Tick::Ended(said) => {
                     tell(&said);
@@ -217,16 +260,14 @@ fn guard(mut here: Here, mut watch: Watch, triggers: &[Trigger]) -> anyhow::Resu
             }
             Ok(None)
         })?;
-        match ended {
-            Some(None) => return Ok(Exit::Done),
-            Some(Some(end)) => return end.tell(),
-            None => {}
+        if let Some(ended) = ended {
+            return Ok(ended);
         }
         std::thread::sleep(Duration::from_millis(STEP_MS));
     }
 }
 
-fn tell(said: &[String]) {
+pub fn tell(said: &[String]) {
     for text in said {
         eprintln!("etwhy: {text}");
     }
