@@ -77,6 +77,8 @@ pub enum Event {
 pub struct Summary {
     /// Files that were given.
     pub files: usize,
+    /// Files that this machine could not read now; the next run tries them again.
+    pub again: Vec<Found>,
     /// Files that were known.
     pub known: usize,
     /// Rows of the ledger, by outcome.
@@ -182,7 +184,11 @@ pub fn run(
     summary.outcomes = std::mem::take(&mut batch.outcomes);
     memory.readings = std::mem::take(&mut batch.readings);
     (summary.cpu_ns, summary.bytes) = (batch.cpu_ns, batch.bytes);
-    for (_, item) in items.iter().enumerate().filter(|(n, _)| !batch.again.contains(n)) {
+    for (n, item) in items.iter().enumerate() {
+        if batch.again.contains(&n) {
+            summary.again.push(item.found.clone());
+            continue;
+        }
         let identity = item.identity.clone();
         memory.learn(&item.found, &item.content_id, identity, &settings.settings_id);
     }
@@ -455,8 +461,7 @@ impl<'a> Batch<'a> {
                     (true, Err(error)) => (said.outcome, said.reason) = ("failed", Some(error.to_string())),
                     (false, _) => {
                         said.outcome = "copy";
-                        said.reason =
-                            Some("the store has this reading: the trace also lies elsewhere".to_owned());
+                        said.reason = Some("the store has this reading already".to_owned());
                     }
                 }
             }

@@ -48,6 +48,7 @@ etwhy_etl::define_anomalies! {
     INTERVALS_BEYOND_LIMIT "intervals_beyond_limit" DataLoss Analysis "More operations open at a time than are followed: the ones that began last are missing, or shown without their start.";
     INTERVALS_DOUBTFUL "intervals_doubtful" DataLoss Analysis "Start and stop events of one thread with missing buffers between them: they may not belong together, so no duration is shown.";
     ZOMBIES_BEYOND_LIMIT "zombies_beyond_limit" DataLoss Analysis "Exited processes that still exist beyond those that are kept: table `process_defunct` lacks them.";
+    READY_BEYOND_LIMIT "ready_costs_beyond_limit" Warning Analysis "Times in the queue behind threads beyond those that are followed: table `ready_cost` lacks them.";
     PATHS_BEYOND_LIMIT "critical_paths_beyond_limit" Warning Analysis "Time ranges whose critical path is left out: the paths before have more pieces together than the trace can fill.";
     KEY_PATHS_SHORTENED "registry_paths_shortened" Warning Analysis "Paths of registry keys with names longer than any honest program's, shown without the middle.";
 }

@@ -167,7 +167,10 @@ impl Path<'_> {
             if wanted(piece) && best.as_ref().is_none_or(|(longest, _)| length > *longest) {
                 let mut chain: Vec<i64> =
                     above.iter().filter(|utid| **utid >= 0).map(|utid| process_of(*utid)).collect();
-                chain.push(piece.upid);
+                // A driver interrupts whoever runs, and System has no part in it.
+                if piece.utid >= 0 {
+                    chain.push(piece.upid);
+                }
                 chain.dedup();
                 best = Some((length, chain));
             }
@@ -284,14 +287,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         found.push((path, upid, root_ns, cause, cause_ns, utid, request, chain));
     }
     evidence.look(db);
-    for (path, upid, root_ns, cause, cause_ns, utid, request, mut chain) in found {
+    for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
         let mut seen = evidence.seen_at(request);
         let interrupting = match cause {
-            Cause::Interrupt(module) => {
-                // A driver interrupts whoever runs, and System has no part in it.
-                _ = chain.pop();
-                Some(module)
-            }
+            Cause::Interrupt(module) => Some(module),
             _ => None,
         };
         // What the System process transfers is its own, whatever its threads did meanwhile.

@@ -20,7 +20,7 @@ struct CauseKey {
 /// What took time on a path.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
-    /// run, interrupt (DPCs and ISRs during a run), ready, wait or unknown.
+    /// run, interrupt (DPCs and ISRs during a run or a time in the queue), ready, wait or unknown.
     pub kind: String,
     /// Process that it is charged to; the driver, for an interrupt.
     pub process: String,

@@ -3,7 +3,7 @@
 //! # How it is computed
 //! The stretch is walked backwards from its end. While the thread ran, the time is its own, but for what DPCs and ISRs took of it
 //! (`interrupted_ns`; of a run that the path holds in part, as much as of the run). While it was ready, it is charged to
-//! the queue of the processor. While it waited, the path goes over to the thread that readied it, at the moment when it did
+//! the queue of the processor, and what DPCs and ISRs took of the processor meanwhile to them. While it waited, the path goes over to the thread that readied it, at the moment when it did
 //! so, and follows that one back to the start of the wait. If a DPC ended the wait (a timer, a transfer), or nothing tells who did, the
 //! time is charged to the wait itself with its reason. So every nanosecond of the stretch stands in exactly one row, and
 //! the rows add up to its length.
@@ -62,12 +62,12 @@ define_table! {
         utid: i32 [None, Thread],
         /// Processor on which it ran, or for which it waited in the queue.
         cpu: Option<i32> [None, Cpu],
-        /// Thread that had the processor for most of the time in which this one was ready (as far as the processor's last 32 switches tell); null for other
-        /// pieces, and where the processor was idle.
+        /// Thread that had the processor for most of the time in which this one was ready (as far as the processor's last 128 runs tell), DPCs and ISRs
+        /// left out; null for other pieces, and where the processor was idle.
         displaced_by_utid: Option<i32> [None, Thread],
-        /// What DPCs and ISRs took of a run; 0 for other pieces.
+        /// What DPCs and ISRs took of a run, or of the processor while the thread was ready; 0 for other pieces.
         interrupted_ns: i64 [Ns, Other],
-        /// Module of the routine that took most of that; null where it was less than 0.1 ms of the run.
+        /// Module of the routine that took most of that; null where it was less than 0.1 ms of it.
         interrupted_by: Option<Sym> [None, Name],
         /// Why it waited.
         wait_reason: Option<Sym> [None, Kind],

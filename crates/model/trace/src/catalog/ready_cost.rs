@@ -8,15 +8,17 @@
 //! # What fools it
 //! Windows may have looked for a free processor elsewhere meanwhile; the thread is charged to the one on which it ran at last, which is right
 //! where it was bound to it or all were busy. Time that the idle thread had is time in which something else kept the thread from running (a
-//! limit of its job, a processor that woke slowly).
+//! limit of its job, a processor that woke slowly). Of a time in the queue only the last 1,024 runs of the processor are charged.
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::anomalies::READY_BEYOND_LIMIT;
 use crate::event::{Context, Event, Select};
 use crate::model::place::PlaceId;
+use crate::model::ran::{LatestRuns, Ran};
 use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 define_table! {
     /// Time that threads were ready, by who had the processor meanwhile.
@@ -44,29 +46,16 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     stacks: false,
     on_demand: false,
     new: |memory| {
-        Box::new(Ready { rows: TableBuilder::new(memory), ran: Vec::new(), sums: HashMap::default() })
+        let rows = TableBuilder::new(memory);
+        Box::new(Ready { rows, ran: LatestRuns::default(), sums: HashMap::default(), beyond: 0 })
     },
 };
 
 /// Shorter times in the queue are not charged.
 const MIN_READY_NS: i64 = 1_000_000;
 
-/// Runs of a processor that are remembered: two seconds of full quanta, or as many short runs as fit.
-const MAX_RUNS: usize = 64;
-
 /// Pairs of a thread and of what it was ready behind.
 const MAX_PAIRS: usize = 1 << 18;
-
-/// A run that has ended.
-#[derive(Clone, Copy)]
-struct Ran {
-    utid: u32,
-    from: i64,
-    to: i64,
-    interrupted: i64,
-    /// Routine that took most of that.
-    routine: Option<u64>,
-}
 
 /// What had the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,14 +67,20 @@ enum By {
 struct Ready {
     rows: TableBuilder<ReadyCostRow>,
     /// Latest runs of each processor.
-    ran: Vec<VecDeque<Ran>>,
+    ran: LatestRuns,
     /// Number and time by thread and by what had the processor.
     sums: HashMap<(u32, By), (i64, i64)>,
+    /// Times that are in no sum.
+    beyond: u64,
 }
 
 impl Ready {
     fn add(&mut self, utid: u32, by: By, ns: i64) {
-        if ns <= 0 || (self.sums.len() >= MAX_PAIRS && !self.sums.contains_key(&(utid, by))) {
+        if ns <= 0 {
+            return;
+        }
+        if self.sums.len() >= MAX_PAIRS && !self.sums.contains_key(&(utid, by)) {
+            self.beyond += 1;
             return;
         }
         let sum = self.sums.entry((utid, by)).or_default();
@@ -93,43 +88,17 @@ impl Ready {
     }
 }
 
-/// The part of a time range that a run had: its own time, and that of interrupts.
-fn shared(run: &Ran, from: i64, to: i64) -> (i64, i64) {
-    let part = run.to.min(to).saturating_sub(run.from.max(from)).max(0);
-    let whole = run.to.saturating_sub(run.from).max(1);
-    let interrupted = i128::from(run.interrupted) * i128::from(part) / i128::from(whole);
-    let interrupted = i64::try_from(interrupted).unwrap_or(0).clamp(0, part);
-    (part - interrupted, interrupted)
-}
-
 impl Analysis for Ready {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let (Some(_), Some(_)) = (event.u64(0), event.u64(1)) else { return };
         let switch = cx.model.switches.current;
-        let cpu = usize::from(event.record.cpu);
-        if self.ran.len() <= cpu {
-            self.ran.resize_with(cpu + 1, VecDeque::new);
-        }
-        let Some(ran) = self.ran.get_mut(cpu) else { return };
-        if let Some(run) = switch.old_run {
-            if ran.len() >= MAX_RUNS {
-                ran.pop_front();
-            }
-            ran.push_back(Ran {
-                utid: switch.old_utid,
-                from: run.since_ns,
-                to: event.ns,
-                interrupted: run.interrupted_ns,
-                routine: run.routine,
-            });
-        }
+        let (cpu, to) = (event.record.cpu, event.ns);
+        self.ran.switch(cpu, to, &switch);
         let Some(ready) = switch.ready_ns.filter(|&ns| ns >= MIN_READY_NS && switch.new_tid != 0) else {
             return;
         };
-        let (from, to) = (event.ns.saturating_sub(ready), event.ns);
-        let during: Vec<Ran> = ran.iter().rev().take_while(|run| run.to > from).copied().collect();
-        for run in during {
-            let (own, interrupted) = shared(&run, from, to);
+        let during: Vec<(Ran, i64, i64)> = self.ran.during(cpu, to.saturating_sub(ready), to).collect();
+        for (run, own, interrupted) in during {
             self.add(switch.new_utid, By::Thread(run.utid), own);
             if let Some(routine) = run.routine.filter(|_| interrupted > 0) {
                 self.add(switch.new_utid, By::Interrupts(cx.place(None, routine)), interrupted);
@@ -138,6 +107,7 @@ impl Analysis for Ready {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        end.ledger.count(&READY_BEYOND_LIMIT, self.beyond);
         /// Whose thread was ready, and the module or the process that had the processor.
         type Key = (u32, Option<PlaceId>, Option<i32>);
         let upid_of = |utid: u32| end.model.upid_of(utid).map(|upid| upid as i32);
@@ -162,20 +132,5 @@ impl Analysis for Ready {
         }
         end.modules_of(&mut self.rows, "by_module")?;
         Ok(vec![self.rows.into()])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_has_what_it_shares_with_the_time_in_the_queue() {
-        let run = Ran { utid: 1, from: 100, to: 200, interrupted: 40, routine: Some(7) };
-        assert_eq!(shared(&run, 0, 1_000), (60, 40));
-        assert_eq!(shared(&run, 150, 1_000), (30, 20));
-        assert_eq!(shared(&run, 200, 1_000), (0, 0));
-        let wrong = Ran { interrupted: i64::MAX, ..run };
-        assert_eq!(shared(&wrong, 100, 150), (0, 50));
     }
 }

@@ -12,6 +12,7 @@ mod living;
 mod naming;
 pub mod place;
 pub mod process;
+pub(crate) mod ran;
 pub mod registry_key;
 pub mod service;
 pub mod stack;

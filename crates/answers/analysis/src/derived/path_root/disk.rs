@@ -11,6 +11,9 @@ pub(super) type Part = (i64, i64, Option<(i64, i64)>);
 /// A transfer: start of service, completion, when it was asked for, its process and thread.
 type Served = (i64, i64, i64, i64, i64);
 
+/// Transfers that are looked at for one wait; what the disk served later stays the wait's own.
+const MOST_LOOKED: usize = 1 << 16;
+
 /// All transfers, as far as waits need them.
 #[derive(Default)]
 pub(super) struct Disks {
@@ -42,7 +45,7 @@ impl Disks {
     /// The parts of a wait of a thread for a transfer, in time order: in those with a name the disk served that other process.
     pub fn parts(&self, utid: i64, upid: i64, from: i64, to: i64) -> Vec<Part> {
         let mut parts = Vec::new();
-        let mut at = from;
+        let (mut at, mut left) = (from, MOST_LOOKED);
         let mine = self.asked.get(&utid).map_or(&[][..], Vec::as_slice);
         // Waits for a transfer begin with it, or soon after: those that began long before are others'.
         let first = mine.partition_point(|asked| asked.0 < from.saturating_sub(to.saturating_sub(from)));
@@ -51,9 +54,10 @@ impl Disks {
                 continue;
             }
             let Some(served) = self.served.get(&disk) else { continue };
-            let next = served.partition_point(|s| s.1 <= start.max(from));
-            for &(since, until, asked, other, thread) in served.iter().skip(next).take_while(|s| s.0 < begun)
-            {
+            let next = served.partition_point(|s| s.1 <= start.max(at));
+            let meanwhile = served.iter().skip(next).take(left).take_while(|s| s.0 < begun);
+            for &(since, until, asked, other, thread) in meanwhile {
+                left -= 1;
                 let (since, until) = (since.max(at), until.min(begun).min(to));
                 if other < 0 || other == upid || asked > start || since >= until {
                     continue;

@@ -28,7 +28,7 @@ pub struct Args {
     /// Threads to use (default: all processors)
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep tables below half of this and the rest of them in temporary files
+    /// Move tables into temporary files when the program holds more memory than this
     #[arg(long, value_name = "SIZE", value_parser = crate::open::size)]
     memory: Option<u64>,
     /// What decides what is found, by its name: who starts many processes finds it out once

@@ -29,9 +29,7 @@ const MEMORY: u64 = 2 << 30;
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let inbox = inbox::list(&given(&args.inbox)?)?;
-    for (folder, why) in &inbox.shut {
-        eprintln!("etwhy: not looked through: {}: {why}", folder.display());
-    }
+    inbox.shut.iter().for_each(super::run::say_shut);
     crate::knowledge::load(&args.reading.knowledge)?;
     let settings_id = args.reading.settings_id()?;
     let jobs = processors();
@@ -50,5 +48,5 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         writeln!(out, "{line}")?;
     }
     out.flush()?;
-    Ok(Exit::Done)
+    Ok(if inbox.shut.is_empty() { Exit::Done } else { Exit::InPart })
 }

@@ -142,6 +142,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(exit);
     };
     let (mut before, mut said): (Vec<Found>, Option<String>) = (Vec::new(), None);
+    let mut resting = Resting::default();
     loop {
         // A share that does not answer for a while is no reason to end. What is wrong is said when it changes.
         let (now, trouble) = match inbox::list(&given) {
@@ -157,10 +158,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         said = trouble;
         // What still grows is not whole: a file is taken when it was there before as it is now.
-        let still: Vec<Found> =
+        let mut still: Vec<Found> =
             now.iter().filter(|file| before.binary_search(file).is_ok()).cloned().collect();
+        still.retain(|file| !resting.rests(file));
         before = now;
         let summary = once(&store, still, &mut memory, &settings, &host, &mut shown, args.quiet)?;
+        resting.failed(summary.again.clone());
         etwhy_fleet::merge::merge(&store, &lock)?;
         for (outcome, count) in &summary.outcomes {
             eprintln!("etwhy: {} {outcome}", thousands(*count as i128));
@@ -172,6 +175,30 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             eprintln!("etwhy: and more: table `run` of the store has all");
         }
         std::thread::sleep(Duration::from_secs(pause.max(1)));
+    }
+}
+
+/// Files that could not be read by no fault of theirs. Each is tried again after twice as many looks as before, at most `MOST_LOOKS`: a disk
+/// that is full does not cost the time of the whole trace at every look.
+#[derive(Default)]
+struct Resting(BTreeMap<Found, (u32, u32)>);
+
+impl Resting {
+    const MOST_LOOKS: u32 = 64;
+
+    /// True if this look leaves the file out.
+    fn rests(&mut self, file: &Found) -> bool {
+        let Some((_, left)) = self.0.get_mut(file).filter(|(_, left)| *left > 0) else { return false };
+        *left -= 1;
+        true
+    }
+
+    fn failed(&mut self, files: Vec<Found>) {
+        for file in files {
+            let (looks, left) = self.0.entry(file).or_default();
+            *looks = looks.saturating_mul(2).clamp(1, Self::MOST_LOOKS);
+            *left = *looks;
+        }
     }
 }
 
@@ -208,7 +235,7 @@ struct Shown {
     shut: Vec<(PathBuf, String)>,
 }
 
-fn say_shut((folder, why): &(PathBuf, String)) {
+pub fn say_shut((folder, why): &(PathBuf, String)) {
     eprintln!("etwhy: not looked through: {}: {why}", sanitize(&folder.to_string_lossy()));
 }
 
@@ -339,5 +366,26 @@ fn meaning(outcome: &str) -> &'static str {
         "memory" => "needed more than --memory",
         "crashed" => "ended its process",
         _ => "could not be read",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_tried_less_and_less_often() {
+        let file = Found { path: "a.etl".into(), bytes: 1, modified_ns: 1 };
+        let changed = Found { bytes: 2, ..file.clone() };
+        let mut resting = Resting::default();
+        let mut tried = Vec::new();
+        for look in 0..300 {
+            assert!(!resting.rests(&changed), "a file that has changed is another one");
+            if !resting.rests(&file) {
+                tried.push(look);
+                resting.failed(vec![file.clone()]);
+            }
+        }
+        assert_eq!(tried, [0, 2, 5, 10, 19, 36, 69, 134, 199, 264]);
     }
 }

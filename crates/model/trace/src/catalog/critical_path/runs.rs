@@ -2,6 +2,7 @@
 
 use super::walk::{NEVER, NOBODY, Piece};
 use crate::event::{Context, Event};
+use crate::model::ran::{LatestRuns, Ran};
 use crate::model::stack::NO_STACK;
 use crate::model::switch::WAITING;
 use std::collections::VecDeque;
@@ -15,8 +16,8 @@ const MIN_STACK_OFF_NS: i64 = 5_000_000;
 /// A thread that was ready for longer asks who had the processor most of that time; for others it is who had it last.
 const LONG_READY_NS: i64 = 1_000_000;
 
-/// Runs of a processor that are remembered for that.
-const RECENT: usize = 32;
+/// Runs of a processor that are looked at for that.
+const MOST_LOOKED: usize = 128;
 
 /// Of less time in DPCs and ISRs nobody asks whose they were: every run of a busy machine has some.
 const MIN_INTERRUPTED_NS: i64 = 100_000;
@@ -27,8 +28,7 @@ pub(super) struct Runs {
     pub threads: Vec<VecDeque<Piece>>,
     /// Thread that runs on each processor.
     open: Vec<Option<u32>>,
-    /// Thread and start of the last runs of each processor, in time order; the idle thread is [`NOBODY`].
-    recent: Vec<VecDeque<(u32, i64)>>,
+    latest: LatestRuns,
     /// Runs kept, and those that ever were.
     kept: usize,
     pub seen: usize,
@@ -45,7 +45,6 @@ impl Runs {
         let index = usize::from(cpu);
         if self.open.len() <= index {
             self.open.resize(index + 1, None);
-            self.recent.resize_with(index + 1, VecDeque::new);
         }
         let new = (switch.new_tid != 0).then_some(switch.new_utid);
         let old = self.open.get_mut(index).and_then(|slot| std::mem::replace(slot, new));
@@ -59,20 +58,14 @@ impl Runs {
                 .filter(|_| run.interrupted_ns >= MIN_INTERRUPTED_NS)
                 .map(|routine| cx.place(None, routine));
         }
-        let last = if switch.old_tid == 0 { NOBODY } else { switch.old_utid };
         let since = match (switch.ready_ns, switch.prev) {
             (Some(ready), _) => event.ns.saturating_sub(ready),
             (None, prev) => prev.map_or(event.ns, |prev| prev.ns),
         };
-        let mut after = last;
-        if let Some(recent) = self.recent.get_mut(index) {
-            if new.is_some() && event.ns.saturating_sub(since) >= LONG_READY_NS {
-                after = had_most(recent, since, event.ns).unwrap_or(last);
-            }
-            if recent.len() >= RECENT {
-                recent.pop_front();
-            }
-            recent.push_back((new.unwrap_or(NOBODY), event.ns));
+        self.latest.switch(cpu, event.ns, &switch);
+        let mut queue = Queue::behind(if switch.old_tid == 0 { NOBODY } else { switch.old_utid });
+        if new.is_some() && event.ns.saturating_sub(since) >= LONG_READY_NS {
+            queue = queue.since(self.latest.during(cpu, since, event.ns));
         }
         let Some(new) = new else { return };
         if self.threads.len() <= new as usize {
@@ -100,7 +93,12 @@ impl Runs {
             },
             interrupted: 0,
             routine: None,
-            after,
+            after: queue.after,
+            ready_interrupted: queue.interrupted,
+            ready_routine: queue
+                .routine
+                .filter(|_| queue.interrupted >= MIN_INTERRUPTED_NS)
+                .map(|routine| cx.place(None, routine)),
         };
         if let Some(pieces) = self.threads.get_mut(new as usize) {
             if pieces.is_empty() {
@@ -157,23 +155,47 @@ impl Runs {
     }
 }
 
-/// The thread that had a processor for most of a time that ends now.
-fn had_most(recent: &VecDeque<(u32, i64)>, since: i64, now: i64) -> Option<u32> {
-    let mut sums: Vec<(u32, i64)> = Vec::new();
-    let mut end = now;
-    for &(utid, from) in recent.iter().rev() {
-        if end <= since {
-            break;
-        }
-        let ns = end.saturating_sub(from.max(since));
-        end = from;
-        match sums.iter_mut().find(|sum| sum.0 == utid) {
-            Some(sum) => sum.1 = sum.1.saturating_add(ns),
-            None if utid == NOBODY => {}
-            None => sums.push((utid, ns)),
-        }
+/// What had a processor while a thread was ready.
+struct Queue {
+    /// The thread that had it longest; [`NOBODY`] where it was idle longer than any had it.
+    after: u32,
+    /// What DPCs and ISRs took of the time.
+    interrupted: i64,
+    /// Routine that took most of that.
+    routine: Option<u64>,
+}
+
+impl Queue {
+    /// Where nothing else is known: the thread that had it last.
+    fn behind(last: u32) -> Queue {
+        Queue { after: last, interrupted: 0, routine: None }
     }
-    // Of equal ones the later, as if there were no sums.
+
+    /// By the runs in that time, each with its own time and that of interrupts.
+    fn since(self, during: impl Iterator<Item = (Ran, i64, i64)>) -> Queue {
+        let (mut threads, mut routines) = (Vec::new(), Vec::new());
+        let mut interrupted = 0i64;
+        for (run, own, taken) in during.take(MOST_LOOKED) {
+            add(&mut threads, if run.idle { NOBODY } else { run.utid }, own);
+            add(&mut routines, run.routine, taken);
+            interrupted = interrupted.saturating_add(taken);
+        }
+        Queue { after: most(&threads).unwrap_or(self.after), interrupted, routine: most(&routines).flatten() }
+    }
+}
+
+fn add<K: PartialEq>(sums: &mut Vec<(K, i64)>, key: K, ns: i64) {
+    if ns <= 0 {
+        return;
+    }
+    match sums.iter_mut().find(|sum| sum.0 == key) {
+        Some(sum) => sum.1 = sum.1.saturating_add(ns),
+        None => sums.push((key, ns)),
+    }
+}
+
+/// Of equal ones the latest.
+fn most<K: Copy>(sums: &[(K, i64)]) -> Option<K> {
     sums.iter().rev().max_by_key(|sum| sum.1).map(|sum| sum.0)
 }
 
@@ -181,13 +203,24 @@ fn had_most(recent: &VecDeque<(u32, i64)>, since: i64, now: i64) -> Option<u32> 
 mod tests {
     use super::*;
 
+    fn behind(runs: &[(u32, i64, i64)]) -> (u32, i64, Option<u64>) {
+        let during = runs.iter().rev().map(|&(utid, own, taken)| {
+            let routine = (taken > 0).then_some(u64::from(utid) + 100);
+            let idle = utid == NOBODY;
+            (Ran { utid, idle, from: 0, to: own, interrupted: taken, routine }, own, taken)
+        });
+        let queue = Queue::behind(9).since(during);
+        (queue.after, queue.interrupted, queue.routine)
+    }
+
     #[test]
-    fn who_had_the_processor_longest_displaced_others() {
-        // 1 runs from 10 to 90, 2 from 90 to 93, nobody until 95, 2 until 100.
-        let recent: VecDeque<_> = [(3, 0), (1, 10), (2, 90), (NOBODY, 93), (2, 95)].into();
-        assert_eq!(had_most(&recent, 20, 100), Some(1));
-        assert_eq!(had_most(&recent, 88, 100), Some(2));
-        assert_eq!(had_most(&recent, 93, 95), Some(2), "only what is remembered as later than that");
-        assert_eq!(had_most(&VecDeque::new(), 0, 100), None);
+    fn who_had_most_of_the_time_counts() {
+        // The tool that ran last did not keep a thread waiting that waited for long.
+        assert_eq!(behind(&[(1, 70, 0), (2, 3, 0), (NOBODY, 2, 0), (2, 5, 0)]), (1, 0, None));
+        assert_eq!(behind(&[(1, 2, 0), (2, 8, 0)]), (2, 0, None));
+        assert_eq!(behind(&[(2, 3, 0), (NOBODY, 20, 0)]).0, NOBODY, "the processor was idle");
+        assert_eq!(behind(&[]), (9, 0, None), "only who had it last is known");
+        // A driver kept the processor from those who had it, too.
+        assert_eq!(behind(&[(1, 10, 40), (NOBODY, 1, 50)]), (1, 90, Some(u64::from(NOBODY) + 100)));
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct Piece {
     pub interrupted: i64,
     /// Routine that took most of it, if it was much.
     pub routine: Option<PlaceId>,
+    /// What DPCs and ISRs took of the processor while the thread was ready, and the routine that took most of it.
+    pub ready_interrupted: i64,
+    pub ready_routine: Option<PlaceId>,
     pub ticket: i32,
     pub cpu: u16,
     pub reason: u8,
@@ -69,19 +72,29 @@ pub(super) struct Link {
     pub ticket: i32,
     /// Thread that had the processor while this one was ready.
     pub displaced_by: Option<u32>,
-    /// What DPCs and ISRs took of a run, and the routine that took most of it.
+    /// What DPCs and ISRs took of a run or of a time in the queue, and the routine that took most of it.
     pub interrupted: i64,
     pub routine: Option<PlaceId>,
 }
 
 impl Piece {
-    /// What DPCs and ISRs took between two moments of the run, which goes on at `now` if its end is not known: as much of all as of the run.
-    fn interrupted_between(&self, from: i64, to: i64, now: i64) -> i64 {
+    /// What DPCs and ISRs took between two moments of the run, which goes on at `now` if its end is not known, or of the time in the queue before
+    /// it: as much of all as of the whole. And the routine that took most of it.
+    fn interrupts(&self, kind: Kind, from: i64, to: i64, now: i64) -> (i64, Option<PlaceId>) {
+        let (taken, routine, whole) = match kind {
+            Kind::Run => {
+                let end = if self.to == i64::MAX { now.max(to) } else { self.to };
+                (self.interrupted, self.routine, end.saturating_sub(self.from))
+            }
+            Kind::Ready => {
+                let since = if self.ready == NEVER { self.left } else { self.ready };
+                (self.ready_interrupted, self.ready_routine, self.from.saturating_sub(since))
+            }
+            Kind::Wait | Kind::Unknown => return (0, None),
+        };
         let part = to.saturating_sub(from).max(0);
-        let end = if self.to == i64::MAX { now.max(to) } else { self.to };
-        let whole = end.saturating_sub(self.from).max(1);
-        let ns = i128::from(self.interrupted) * i128::from(part) / i128::from(whole);
-        i64::try_from(ns).unwrap_or(0).clamp(0, part)
+        let ns = i128::from(taken) * i128::from(part) / i128::from(whole.max(1));
+        (i64::try_from(ns).unwrap_or(0).clamp(0, part), routine)
     }
 }
 
@@ -118,7 +131,7 @@ pub(super) fn path(
         let depth = waiting.len() as i32 - 1;
         let mut push = |kind, start: i64, end: i64, piece: Option<&Piece>| {
             if end > start {
-                let ran = piece.filter(|_| kind == Kind::Run);
+                let (interrupted, routine) = piece.map_or((0, None), |p| p.interrupts(kind, start, end, now));
                 links.push(Link {
                     from: start,
                     to: end,
@@ -133,8 +146,8 @@ pub(super) fn path(
                         .filter(|_| kind == Kind::Ready)
                         .map(|p| p.after)
                         .filter(|&after| after != NOBODY),
-                    interrupted: ran.map_or(0, |p| p.interrupted_between(start, end, now)),
-                    routine: ran.and_then(|p| p.routine),
+                    interrupted,
+                    routine,
                 });
             }
         };
@@ -208,7 +221,24 @@ mod tests {
         let (in_dpc, by) = (by.is_none(), by.unwrap_or(NOBODY));
         let (waited, reason, cpu, ticket, after) = (true, 6, 0, 0, NOBODY);
         let (interrupted, routine) = (0, None);
-        Piece { from, to, left, ready, by, in_dpc, waited, reason, cpu, ticket, after, interrupted, routine }
+        let (ready_interrupted, ready_routine) = (0, None);
+        Piece {
+            from,
+            to,
+            left,
+            ready,
+            by,
+            in_dpc,
+            waited,
+            reason,
+            cpu,
+            ticket,
+            after,
+            interrupted,
+            routine,
+            ready_interrupted,
+            ready_routine,
+        }
     }
 
     fn short(links: &[Link]) -> Vec<(i64, i64, u32, &'static str)> {
@@ -274,6 +304,10 @@ mod tests {
         assert_eq!((taken(100, 0, 100), taken(100, 50, 100), taken(100, 0, 10)), (60, 30, 6));
         // It still runs: what was counted until now lies in the time until now.
         assert_eq!((taken(i64::MAX, 0, 80), taken(i64::MAX, 40, 80)), (60, 30));
+        // And of a part of a time in the queue, which began at 20.
+        let queued = Piece { ready_interrupted: 40, ..piece(100, 110, 10, 20, None) };
+        let links = path(&[vec![queued].into()], &Switches::default(), 0, 60, 100);
+        assert_eq!(links.iter().map(|l| (l.kind, l.interrupted)).collect::<Vec<_>>(), [(Kind::Ready, 20)]);
     }
 
     #[test]
