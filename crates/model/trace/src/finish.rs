@@ -49,6 +49,11 @@ pub struct Finish<'a> {
 }
 
 impl Finish<'_> {
+    /// Until when the kernel's events tell what goes on: the end of the trace, unless their session was stopped or taken before.
+    pub fn kernel_end_ns(&self) -> i64 {
+        self.model.cpus.observed_until(self.span_ns)
+    }
+
     /// Exchanges the tickets in a stack column for stack numbers.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ impl Leak {
     /// The line over the life of the process within the trace.
     pub(crate) fn line(&self, end: &Finish<'_>, upid: u32) -> Option<Line> {
         let ended = end.model.processes.get(upid).and_then(|p| p.end_ns);
-        self.trend.line(ended.unwrap_or(end.span_ns.1))
+        self.trend.line(ended.unwrap_or(end.kernel_end_ns()))
     }
 }
 

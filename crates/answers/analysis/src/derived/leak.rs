@@ -12,11 +12,12 @@
 //!
 //! A cache that fills looks like a leak until it is full, and a trace is short. Without stacks nobody is named.
 
+use super::machine::silent_ns;
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
 use crate::operators::{ProcessRow, TraceRow, add, span};
 use etwhy_table::{Database, Memory, RowOf, Strings, Sym, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::{pool::PoolRow, virtual_alloc::VirtualAllocRow};
+use etwhy_trace::catalog::{kernel_class::KernelClassRow, pool::PoolRow, virtual_alloc::VirtualAllocRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -83,7 +84,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&POOL_LEAK, &COMMIT_LEAK],
-    reads: reads::<(TraceRow, ProcessRow, PoolRow, VirtualAllocRow, FactsRows, StacksRows)>,
+    reads: reads::<(TraceRow, KernelClassRow, ProcessRow, PoolRow, VirtualAllocRow, FactsRows, StacksRows)>,
     on_demand: false,
     make,
 };
@@ -123,7 +124,8 @@ struct Quarters {
 impl Quarters {
     fn of(db: &Database) -> Quarters {
         let (first_ns, last_ns) = span(db).unwrap_or((0, 0));
-        Quarters::between(first_ns, last_ns)
+        // What came no more because the session was stopped was not given back.
+        Quarters::between(first_ns, last_ns.saturating_sub(silent_ns(db)))
     }
 
     fn between(first_ns: i64, last_ns: i64) -> Quarters {

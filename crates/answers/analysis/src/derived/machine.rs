@@ -165,7 +165,7 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
 }
 
 /// How long no kernel events came at the end although the recording went on.
-fn silent_ns(db: &Database) -> i64 {
+pub(crate) fn silent_ns(db: &Database) -> i64 {
     let classes = db.read_or_empty::<KernelClassRow>();
     if !classes.iter().any(|class| class.stopped()) {
         return 0;

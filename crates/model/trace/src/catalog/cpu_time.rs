@@ -413,12 +413,14 @@ impl Analysis for CpuTimes {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let (_, last) = end.span_ns;
+        let until = end.kernel_end_ns();
+        let sampled = self.lanes.iter().filter_map(|lane| lane.last_sample_ns).max();
+        let last = until.max(sampled.unwrap_or(until));
         for cpu in 0..self.lanes.len() {
             let mark = self.lanes.get(cpu).and_then(|lane| lane.mark);
             let cpu = cpu as u16;
-            if let (Some(from), Some(running)) = (mark, end.model.cpus.running(cpu, last)) {
-                self.spread(cpu, lane_of(running.tid), from, last, last.saturating_sub(from));
+            if let (Some(from), Some(running)) = (mark, end.model.cpus.running(cpu, until)) {
+                self.spread(cpu, lane_of(running.tid), from, until, until.saturating_sub(from));
             }
         }
         self.close();
@@ -430,7 +432,8 @@ impl Analysis for CpuTimes {
         let mut sums: Vec<(Cell, f64, i64)> = vec![Default::default(); self.most_cpus];
         for ((slice, cpu), cell) in &cells {
             let start_ns = slice.saturating_mul(self.width);
-            let dur_ns = self.width.min(last.saturating_sub(start_ns)).max(1);
+            let rest = last.saturating_sub(start_ns);
+            let dur_ns = if rest > 0 { self.width.min(rest) } else { self.width };
             let busy = cell.busy().map(|(busy, known, _)| 100.0 * busy as f64 / known as f64);
             let switched = switched.contains(cpu);
             let [sampled_thread_ns, sampled_idle_ns, sampled_dpc_ns, sampled_isr_ns] = cell.sampled;

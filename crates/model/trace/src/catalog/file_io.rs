@@ -214,7 +214,7 @@ impl Analysis for FileIo {
         end.ledger.count(&FILE_OPERATIONS_UNFINISHED, left.len() as u64);
         for pending in left {
             self.usage.add(&pending.row, pending.op, pending.file, pending.utid, end.model);
-            self.slow.add(&pending.row, pending.op, Some(end.span_ns.1));
+            self.slow.add(&pending.row, pending.op, Some(end.kernel_end_ns()));
             self.rows.push(pending.row);
         }
         end.stacks_of(&mut self.rows, "stack_id")?;

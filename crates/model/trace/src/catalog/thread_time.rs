@@ -142,7 +142,7 @@ impl Analysis for Times {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        let open = end.model.cpus.open_runs(end.span_ns.1);
+        let open = end.model.cpus.open_runs(end.kernel_end_ns());
         for (utid, sum) in self.threads.iter().enumerate() {
             let Some(sum) = sum else { continue };
             self.rows.push(ThreadTimeRow {

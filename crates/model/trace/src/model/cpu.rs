@@ -114,6 +114,40 @@ pub struct Cpus {
     lacking: Vec<usize>,
     /// Context switches were seen.
     pub switches: bool,
+    heard: Heard,
+}
+
+/// When context switches came, of whatever processor: on a running machine they never cease.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    count: u64,
+    last_ns: i64,
+    /// Longest time between two.
+    pause_ns: i64,
+}
+
+impl Heard {
+    /// Fewer events tell nothing of silence.
+    const LEAST: u64 = 100;
+    /// A silence is longer than this part of the trace, and than so many of the longest pauses before (as for `kernel_class.stopped`).
+    const PART: i64 = 5;
+    const PAUSES: i64 = 10;
+
+    fn at(&mut self, ns: i64) {
+        if self.count > 0 {
+            self.pause_ns = self.pause_ns.max(ns.saturating_sub(self.last_ns));
+        }
+        self.count += 1;
+        self.last_ns = self.last_ns.max(ns);
+    }
+
+    fn until(&self, (first, last): (i64, i64)) -> i64 {
+        let silent = last.saturating_sub(self.last_ns);
+        let stopped = self.count >= Heard::LEAST
+            && silent > last.saturating_sub(first) / Heard::PART
+            && silent >= self.pause_ns.saturating_mul(Heard::PAUSES);
+        if stopped { self.last_ns } else { last }
+    }
 }
 
 /// Windows runs on no more.
@@ -262,6 +296,12 @@ impl Cpus {
         open
     }
 
+    /// Until when the kernel's events tell what processors do: the end of the trace, or the moment at which they ceased because their session
+    /// was stopped or taken, while others went on. `span_ns`: first and last event of the trace.
+    pub fn observed_until(&self, span_ns: (i64, i64)) -> i64 {
+        self.heard.until(span_ns)
+    }
+
     /// Whether records of any processor may be missing between two moments, the later one being now: what began before may have ended
     /// and begun again unseen.
     pub fn doubtful(&self, from_ns: i64, to_ns: i64) -> bool {
@@ -329,6 +369,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         let (new, old) = (new as u32, old as u32);
         let utid = cx.model.thread(new, (new == 0).then_some(0), ns);
         cx.model.cpus.switches = true;
+        cx.model.cpus.heard.at(ns);
         let Some(cpu) = cx.model.cpus.cpu(number) else { return };
         cpu.switched_ns = Some(ns);
         let mut forgot = 0;
@@ -418,6 +459,23 @@ impl Cpu {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_session_that_was_stopped_halfway_observes_until_then() {
+        let heard = |times: &[i64]| {
+            let mut heard = super::Heard::default();
+            times.iter().for_each(|ns| heard.at(*ns));
+            heard
+        };
+        let half: Vec<i64> = (0..500).collect();
+        assert_eq!(heard(&half).until((0, 1_000)), 499);
+        assert_eq!(heard(&half).until((0, 560)), 560, "the end is near");
+        assert_eq!(heard(&half[..50]).until((0, 1_000)), 1_000, "too few to tell");
+        // One that was silent for as long before says nothing by it.
+        let rare: Vec<i64> = (0..100).chain(300..400).collect();
+        assert_eq!(heard(&rare).until((0, 1_000)), 1_000);
+        assert_eq!(heard(&[]).until((0, 9)), 9);
+    }
+
     use super::*;
 
     #[test]
