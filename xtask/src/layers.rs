@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sql", &["table", "trace", "vtab", "stats", "knowledge"]),
     ("analysis", &["table", "trace", "evtx", "audit", "counters", "sql", "stats", "knowledge"]),
     ("rules", &["table", "trace", "counters", "sql", "analysis", "knowledge"]),
-    ("diff", &["table", "trace", "analysis", "rules", "stats"]),
+    ("diff", &["decode", "table", "trace", "analysis", "rules", "stats"]),
     ("report", &["table", "trace", "sql", "analysis", "rules", "doc", "export"]),
     (
         "hud",
@@ -65,6 +65,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "analysis",
             "rules",
             "doc",
+            "export",
             "stats",
             "knowledge",
         ],

@@ -58,8 +58,11 @@ pub(crate) struct Cost {
 /// By name.
 pub(crate) type Costs = BTreeMap<String, Cost>;
 
-/// All kinds, those that changed most first.
+/// All kinds, those that changed most first. None if one of the traces has no CPU samples: then nobody took less.
 pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Entity> {
+    if !scales.iter().all(|scale| scale.has_samples) {
+        return Vec::new();
+    }
     let sides: Vec<_> = sides.iter().zip(scales).map(|(side, scale)| costs(side, scale)).collect();
     let kinds = ["process", "driver", "module", "function"].into_iter().enumerate();
     kinds
@@ -162,6 +165,21 @@ fn process_slices(side: &Side<'_>) -> BTreeMap<String, Vec<f64>> {
     found
 }
 
+/// The module of `module!function`.
+fn module_of(name: &str) -> &str {
+    name.split_once('!').map_or(name, |(module, _)| module)
+}
+
+/// Modules of whose functions none has a name.
+fn nameless(costs: &Costs) -> BTreeSet<&str> {
+    let mut named: BTreeMap<&str, bool> = BTreeMap::new();
+    for name in costs.keys() {
+        let function = name.split_once('!').map_or("", |(_, function)| function);
+        *named.entry(module_of(name)).or_default() |= !matches!(function, "" | "?");
+    }
+    named.into_iter().filter(|(_, any)| !any).map(|(module, _)| module).collect()
+}
+
 fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entity> {
     let names: BTreeSet<&String> = costs.iter().flat_map(|costs| costs.keys()).collect();
     let of = |name: &str| -> Vec<Cost> {
@@ -170,9 +188,14 @@ fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entit
     let shares = |own: &[Cost]| -> Vec<f64> {
         own.iter().zip(scales).map(|(cost, scale)| scale.share(cost.ns)).collect()
     };
+    let nameless: Vec<BTreeSet<&str>> = costs.iter().map(|costs| nameless(costs)).collect();
     let large: Vec<&String> = names
         .into_iter()
         .filter(|name| shares(&of(name)).iter().any(|share| *share >= LEAST_SHARE))
+        // Functions that have names in one of the traces only are no less there in the other.
+        .filter(|name| {
+            kind != "function" || !nameless.iter().any(|modules| modules.contains(module_of(name)))
+        })
         .collect();
     let mut all = Vec::new();
     for name in &large {

@@ -79,6 +79,23 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
             duration_ns(trace.lost_ns)
         ));
     }
+    let some = |has: &dyn Fn(&Scale) -> bool| traces.iter().any(has) && !traces.iter().all(has);
+    let lacking = |has: &dyn Fn(&Scale) -> bool| {
+        let names: Vec<&str> = traces.iter().filter(|t| !has(t)).map(|t| t.label.as_str()).collect();
+        names.join(", ")
+    };
+    if some(&|t| t.has_samples) {
+        caveats.push(format!(
+            "{}: no CPU samples, so processes, drivers and functions are not compared",
+            lacking(&|t| t.has_samples)
+        ));
+    }
+    for (class, what) in [("DPC", "DPCs"), ("INTERRUPT", "ISRs")] {
+        let has = |t: &Scale| t.classes.contains(class);
+        if some(&has) {
+            caveats.push(format!("{}: no {what} were recorded, so they are not compared", lacking(&has)));
+        }
+    }
     for trace in traces.iter().filter(|trace| trace.busy_ns.is_some()) {
         let whole = trace.capacity_ns.saturating_add(trace.unobserved_ns);
         let share = if whole > 0 { trace.unobserved_ns as f64 / whole as f64 } else { 0.0 };

@@ -23,7 +23,21 @@ pub struct Changes {
 #[derive(Clone)]
 struct Module {
     kernel: bool,
-    version: String,
+    /// Of the version resource, where it is known.
+    version: Option<String>,
+    size_bytes: i64,
+}
+
+impl Module {
+    /// Both in words, if they are of two builds: by the version, or by the size where one of them has none.
+    fn other_build(&self, after: &Module) -> Option<(String, String)> {
+        let size = |module: &Module| format!("{} bytes", module.size_bytes);
+        match (&self.version, &after.version) {
+            (Some(old), Some(new)) => (old != new).then(|| (old.clone(), new.clone())),
+            _ if self.size_bytes <= 0 || after.size_bytes <= 0 => None,
+            _ => (self.size_bytes != after.size_bytes).then(|| (size(self), size(after))),
+        }
+    }
 }
 
 /// For each trace but the first.
@@ -35,6 +49,10 @@ pub fn compare(sides: &[Side<'_>]) -> Vec<Changes> {
 
 fn between(before: &BTreeMap<String, Module>, after: &BTreeMap<String, Module>) -> Changes {
     let mut changes = Changes::default();
+    // A trace that does not list its modules has lost none.
+    if before.is_empty() || after.is_empty() {
+        return changes;
+    }
     let mut kernel = BTreeSet::new();
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for name in names {
@@ -42,10 +60,11 @@ fn between(before: &BTreeMap<String, Module>, after: &BTreeMap<String, Module>) 
         match (old, new) {
             (None, Some(_)) => changes.added.push(name.clone()),
             (Some(_), None) => changes.removed.push(name.clone()),
-            (Some(old), Some(new)) if old.version != new.version => {
-                changes.replaced.push((name.clone(), old.version.clone(), new.version.clone()));
+            (Some(old), Some(new)) => {
+                let Some((old, new)) = old.other_build(new) else { continue };
+                changes.replaced.push((name.clone(), old, new));
             }
-            _ => continue,
+            (None, None) => continue,
         }
         if old.or(new).is_some_and(|m| m.kernel) {
             kernel.insert(name);
@@ -58,10 +77,9 @@ fn between(before: &BTreeMap<String, Module>, after: &BTreeMap<String, Module>) 
 fn read(side: &Side<'_>) -> BTreeMap<String, Module> {
     let mut found = BTreeMap::new();
     for row in &side.db.read_or_empty::<ModuleRow>() {
-        // Without a version resource the size tells one build from another.
-        let size = || format!("{} bytes", row.size_bytes());
-        let version = row.file_version().map_or_else(size, str::to_owned);
-        found.insert(row.name().to_owned(), Module { kernel: row.kind() == "kernel", version });
+        let version = row.file_version().map(str::to_owned);
+        let module = Module { kernel: row.kind() == "kernel", version, size_bytes: row.size_bytes() };
+        found.insert(row.name().to_owned(), module);
     }
     found
 }

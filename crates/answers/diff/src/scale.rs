@@ -1,14 +1,89 @@
 //! A trace of a comparison, and what its figures are shares of.
 
 use etwhy_analysis::derived::machine::MachineRow;
-use etwhy_rules::Outcome;
-use etwhy_table::Database;
-use etwhy_trace::catalog::unobserved::UnobservedRow;
+use etwhy_decode::kernel::events::PerfInfo;
+use etwhy_rules::{Outcome, Rule};
+use etwhy_table::{Database, TableSpec};
+use etwhy_trace::catalog::{self, kernel_class::KernelClassRow, unobserved::UnobservedRow};
+use etwhy_trace::{Select, What};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use ts_rs::TS;
+
+/// Most of the time in which no kernel events came at the end, for a run that counts as whole.
+const SILENT: f64 = 0.05;
 
 /// From this share of time on, lost records could hide or make a difference: as in findings.
 const COULD_HIDE: f64 = 0.01;
+
+/// By what a figure is known: a session of the kernel that ends early takes its own events along, not those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// CPU samples, or context switches where there are none.
+    Samples,
+    /// Events of the kernel.
+    Kernel,
+    /// Those of other providers.
+    Others,
+}
+
+impl Observed {
+    /// By what a finding knows its costs.
+    pub fn by_rule(rule: &Rule) -> Observed {
+        let names = || rule.needs.iter().flat_map(|need| &need.events);
+        if names().any(|name| name == "SampledProfile") {
+            Observed::Samples
+        } else if names().next().is_none() && rule.needs.iter().any(|need| !need.providers.is_empty()) {
+            Observed::Others
+        } else {
+            Observed::Kernel
+        }
+    }
+
+    /// By what a table knows: the pass over the kernel's events alone, or over others, too. Tables that are made of other tables are as these, CPU
+    /// samples first.
+    pub fn by_table(name: &str) -> Observed {
+        Observed::of_table(name, 0).unwrap_or(Observed::Kernel)
+    }
+
+    fn of_table(name: &str, depth: usize) -> Option<Observed> {
+        let of_name = |tables: &[&TableSpec]| tables.iter().any(|table| table.name == name);
+        if let Some(spec) = catalog::ALL.iter().find(|spec| of_name(spec.tables)) {
+            let kernel = |select: &Select| matches!(select.what, What::Kernel(_));
+            let sampled = spec.selects.iter().any(|s| s.what == What::Kernel(PerfInfo::SampledProfile));
+            return Some(match spec.selects.iter().all(kernel) {
+                true if sampled => Observed::Samples,
+                true => Observed::Kernel,
+                false => Observed::Others,
+            });
+        }
+        let spec = etwhy_analysis::derived::ALL.iter().find(|spec| of_name(spec.tables))?;
+        if depth > 4 {
+            return None;
+        }
+        let own: Vec<Observed> = (spec.reads)()
+            .iter()
+            .filter(|read| !ABOUT_ALL.contains(&read.name.as_ref()))
+            .filter_map(|read| Observed::of_table(&read.name, depth + 1))
+            .collect();
+        [Observed::Samples, Observed::Others, Observed::Kernel].into_iter().find(|of| own.contains(of))
+    }
+}
+
+/// Tables that say who is who, whatever the events.
+const ABOUT_ALL: &[&str] = &[
+    "process",
+    "thread",
+    "image",
+    "file",
+    "stack",
+    "stack_frame",
+    "frame",
+    "trace",
+    "machine",
+    "module",
+    "service",
+];
 
 /// One trace.
 pub struct Side<'a> {
@@ -34,6 +109,22 @@ pub struct Scale {
     pub capacity_ns: i64,
     /// Time of the processors in which DPCs and ISRs would have been recorded.
     pub event_capacity_ns: i64,
+    /// Processors times the time in which the kernel's events were recorded: what their times and counts are shares of.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub kernel_capacity_ns: i64,
+    /// Processors times duration: what those of other providers are shares of.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub elapsed_cpu_ns: i64,
+    /// There are CPU samples.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub has_samples: bool,
+    /// Kernel classes that were recorded (`kernel_class`).
+    #[serde(skip)]
+    #[ts(skip)]
+    pub classes: BTreeSet<String>,
     /// What was not observed of processors times duration.
     pub unobserved_ns: i64,
     /// Of all time of processors, that in which records may be missing (table `unobserved`): what was not seen there may have been anything.
@@ -52,13 +143,26 @@ impl Scale {
         let machine = side.db.read_or_empty::<MachineRow>();
         let machine = machine.first();
         let capacity_ns = machine.map_or(0, |m| m.capacity_ns());
+        let elapsed_cpu_ns = machine.map_or(0, |m| m.elapsed_cpu_ns());
+        let observed_ns = machine.and_then(|m| m.observed_ns());
+        let cpus = machine.map_or(0, |m| m.cpus());
         Scale {
             label: side.label.clone(),
             duration_ns: machine.map_or(0, |m| m.duration_ns()),
-            cpus: machine.map_or(0, |m| m.cpus()),
+            cpus,
             capacity_ns,
             event_capacity_ns: machine.map_or(0, |m| m.event_capacity_ns()),
-            unobserved_ns: machine.map_or(0, |m| m.elapsed_cpu_ns()).saturating_sub(capacity_ns).max(0),
+            kernel_capacity_ns: observed_ns.map_or(elapsed_cpu_ns, |ns| ns.saturating_mul(cpus)),
+            elapsed_cpu_ns,
+            has_samples: machine.is_some_and(|m| m.sampled_capacity_ns().is_some()),
+            classes: side
+                .db
+                .read_or_empty::<KernelClassRow>()
+                .iter()
+                .filter(|row| row.events() > 0)
+                .map(|row| row.class().to_owned())
+                .collect(),
+            unobserved_ns: elapsed_cpu_ns.saturating_sub(capacity_ns).max(0),
             lost_ns: side
                 .db
                 .read_or_empty::<UnobservedRow>()
@@ -81,6 +185,12 @@ impl Scale {
         self.lost_ns > 0 && self.lost_ns as f64 >= COULD_HIDE * whole
     }
 
+    /// Neither are records missing, nor did the kernel's events end long before the trace.
+    pub fn is_whole(&self) -> bool {
+        let silent = self.elapsed_cpu_ns.saturating_sub(self.kernel_capacity_ns) as f64;
+        !self.is_lossy() && silent <= SILENT * self.elapsed_cpu_ns as f64
+    }
+
     /// The share that a time may have had: that of what was seen if nothing of it was lost, up to that with all of what was lost.
     fn range(&self, ns: f64) -> (f64, f64) {
         let lost = if self.is_lossy() { self.lost_ns as f64 } else { 0.0 };
@@ -94,9 +204,25 @@ impl Scale {
         (self.is_lossy() || other.is_lossy()) && low <= other_high && other_low <= high
     }
 
-    /// A count per second.
-    pub fn rate(&self, count: f64) -> f64 {
-        if self.duration_ns > 0 { count / (self.duration_ns as f64 * 1e-9) } else { 0.0 }
+    /// Time of the processors in which such events were recorded.
+    pub fn capacity(&self, of: Observed) -> i64 {
+        match of {
+            Observed::Samples => self.capacity_ns,
+            Observed::Kernel => self.kernel_capacity_ns,
+            Observed::Others => self.elapsed_cpu_ns,
+        }
+    }
+
+    /// A time as share of the time of the processors in which such events were recorded.
+    pub fn share_of(&self, of: Observed, ns: f64) -> f64 {
+        let capacity = self.capacity(of);
+        if capacity > 0 { ns / capacity as f64 } else { 0.0 }
+    }
+
+    /// A count per second in which such events were recorded.
+    pub fn rate_of(&self, of: Observed, count: f64) -> f64 {
+        let ns = self.capacity(of) as f64 / self.cpus.max(1) as f64;
+        if ns > 0.0 { count / (ns * 1e-9) } else { 0.0 }
     }
 
     /// A count of DPCs or ISRs per second in which they were observed.

@@ -163,18 +163,23 @@ fn of_kind(kind: &'static str, runs: &[Run]) -> Vec<Course> {
     courses
 }
 
+/// Smaller steps are none, however sure.
+const LEAST_STEP: f64 = 0.002;
+
 fn course(kind: &'static str, name: &str, runs: &[Run], alpha: f64, compared: usize) -> Course {
     let value = |run: &Run| {
         let costs = run.costs.get(kind)?;
         // Where the machine was observed, who is not there took nothing.
         let ns = costs.get(name).copied().or_else(|| (kind != "run" && !costs.is_empty()).then_some(0.0))?;
-        (!run.scale.is_lossy()).then_some(ns)
+        run.scale.is_whole().then_some(ns)
     };
     let values_ns: Vec<Option<f64>> = runs.iter().map(value).collect();
     let known: Vec<(usize, f64)> =
         values_ns.iter().enumerate().filter_map(|(run, v)| Some((run, (*v)?))).collect();
     let mut values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let found = steps(&values, alpha).into_iter().filter_map(|step| {
+        // Runs that hardly differ differ in what nobody asks for.
+        step.ratio.as_ref().is_none_or(|r| (r.value - 1.0).abs() >= LEAST_STEP).then_some(())?;
         let run = known.get(step.at)?.0;
         Some(Step {
             run,
@@ -201,7 +206,7 @@ fn caveats(runs: &[Run]) -> Vec<String> {
         (!names.is_empty())
             .then(|| format!("{}{rest}", names.iter().take(3).copied().collect::<Vec<_>>().join(", ")))
     };
-    if let Some(names) = list(&|run| run.scale.is_lossy()) {
+    if let Some(names) = list(&|run| !run.scale.is_whole()) {
         caveats.push(format!("records are missing in {names}: left out of the courses"));
     }
     if let Some(names) = list(&|run| run.scale.busy_ns.is_none()) {
@@ -211,7 +216,7 @@ fn caveats(runs: &[Run]) -> Vec<String> {
     if cpus.len() > 1 {
         caveats.push("the runs are of machines with different numbers of processors".to_owned());
     }
-    let usable = runs.iter().filter(|run| !run.scale.is_lossy()).count();
+    let usable = runs.iter().filter(|run| run.scale.is_whole()).count();
     if usable < LEAST {
         caveats
             .push(format!("a step needs at least {LEAST} runs without missing records, there are {usable}"));

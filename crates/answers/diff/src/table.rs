@@ -6,7 +6,7 @@
 //! counts. Times become shares of the observed time of the processors, bytes and counts become rates. Ids mean nothing in another trace and
 //! are left out.
 
-use super::Scale;
+use super::scale::{Observed, Scale};
 use etwhy_table::{Role, Table, Unit};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,7 @@ pub fn compare(
 ) -> Result<(Vec<String>, Vec<Line>), String> {
     let Some(first) = tables.first() else { return Ok((Vec::new(), Vec::new())) };
     let spec = first.spec();
+    let observed = Observed::by_table(&spec.name);
     let known = |name: &String| match spec.column(name) {
         Some(_) => Ok(name.clone()),
         None => Err(format!("`{}` has no column `{name}`", spec.name)),
@@ -70,7 +71,10 @@ pub fn compare(
             let normal: Vec<f64> = values
                 .iter()
                 .zip(scales)
-                .map(|(value, scale)| if is_time { scale.share(*value) } else { scale.rate(*value) })
+                .map(|(value, scale)| match is_time {
+                    true => scale.share_of(observed, *value),
+                    false => scale.rate_of(observed, *value),
+                })
                 .collect();
             let over_first = |figures: &[f64]| -> Vec<Option<f64>> {
                 let base = figures.first().copied().unwrap_or(0.0);

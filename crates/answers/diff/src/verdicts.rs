@@ -1,11 +1,11 @@
 //! Findings before and after: resolved, new, worse, better, the same.
 //!
-//! A finding is compared by id and culprit. Costs are divided by the observed time of the processors; a fifth more or less counts
-//! as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
+//! A finding is compared by id and culprit. Costs are divided by the time of the processors in which the events were recorded that it rests on
+//! ([`Observed`]); a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
 //! them could make is not called better or worse. Nor is a finding resolved or new that the other trace misses by less than that: limits are
 //! crossed by chance.
 
-use super::scale::{Scale, Side};
+use super::scale::{Observed, Scale, Side};
 use etwhy_rules::{Answer, Severity, evaluate_below};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -35,6 +35,9 @@ pub struct Verdict {
     pub headline: String,
 }
 
+/// How names begin that could not be determined.
+const UNKNOWN: &str = "[unknown";
+
 /// More than this factor is worse, less than its inverse better.
 const FACTOR: f64 = 1.2;
 
@@ -46,15 +49,18 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
             keys.extend(outcome.hits.iter().map(|hit| (outcome.id.as_str(), hit.culprit.as_str())));
         }
     }
+    let rules = etwhy_rules::builtin().unwrap_or_default();
+    let observed =
+        |id: &str| rules.iter().find(|rule| rule.id == id).map_or(Observed::Samples, Observed::by_rule);
     let mut all: Vec<Verdict> =
-        keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit)).collect();
+        keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit, observed(id))).collect();
     all.sort_by(|a, b| {
         b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit))
     });
     all
 }
 
-fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Verdict {
+fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str, observed: Observed) -> Verdict {
     let mut made = Verdict {
         id: id.to_owned(),
         culprit: culprit.to_owned(),
@@ -68,6 +74,8 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
     for (side, scale) in sides.iter().zip(scales) {
         let outcome = side.findings.iter().find(|o| o.id == id);
         let hit = outcome.and_then(|o| o.hits.iter().find(|h| h.culprit == culprit));
+        // Whether the culprit that nobody could name there is this one cannot be said.
+        let nameless = || outcome.is_some_and(|o| o.hits.iter().any(|h| h.culprit.starts_with(UNKNOWN)));
         let answer = match (hit, outcome.map(|o| o.answer)) {
             (Some(hit), _) => {
                 made.severity = made.severity.max(hit.severity);
@@ -75,14 +83,15 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
                 Answer::Found
             }
             (None, Some(Answer::CannotTell) | None) => Answer::CannotTell,
+            (None, Some(Answer::Found)) if nameless() || culprit.starts_with(UNKNOWN) => Answer::CannotTell,
             _ => Answer::NotFound,
         };
         made.answers.push(answer);
         let cost = hit.and_then(|h| h.cost_ns);
-        made.shares.push(cost.map(|ns| scale.share(ns as f64)));
+        made.shares.push(cost.map(|ns| scale.share_of(observed, ns as f64)));
         made.costs_ns.push(cost);
     }
-    let missed = only_just_missed(&mut made, sides, scales);
+    let missed = only_just_missed(&mut made, sides, scales, observed);
     let base_missed = missed.first().copied().unwrap_or(false);
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
     let cost = made.shares.first().copied().flatten();
@@ -91,6 +100,12 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
         let costs = made.costs_ns.first().copied().flatten().zip(ns);
         costs.is_some_and(|(before, after)| base.loss_explains(before as f64, scale, after as f64))
     };
+    // What the trace says of itself needs no other proof.
+    let about_itself = id.starts_with("trace.");
+    let hidden = |scale: &Scale, ns: Option<i64>| {
+        let lossy = base.is_lossy() || scale.is_lossy();
+        lossy && !about_itself && ns.is_none_or(|ns| base.loss_explains(0.0, scale, ns as f64))
+    };
     let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
     let changes = each.skip(1).map(|(((answer, share), (ns, scale)), missed)| match (before, answer) {
         // What only one of the two could show is no change.
@@ -98,7 +113,7 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
         (Answer::Found, Answer::NotFound) if *missed => "same",
         (Answer::NotFound, Answer::Found) if base_missed => "same",
         (Answer::Found, Answer::NotFound) => "resolved",
-        (Answer::NotFound, Answer::Found) if scale.is_lossy() => "cannot_tell",
+        (Answer::NotFound, Answer::Found) if hidden(scale, *ns) => "cannot_tell",
         (Answer::NotFound, Answer::Found) => "new",
         (Answer::NotFound, Answer::NotFound) => "absent",
         (Answer::Found, Answer::Found) if lost(scale, *ns) => "cannot_tell",
@@ -114,7 +129,12 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str) -> Ver
 
 /// For each trace that does not have the finding, whether it only just misses its limits: with limits easier by [`FACTOR`] the finding is there, and
 /// its cost no other than in a trace that has it. Its cost is then known too.
-fn only_just_missed(made: &mut Verdict, sides: &[Side<'_>], scales: &[Scale]) -> Vec<bool> {
+fn only_just_missed(
+    made: &mut Verdict,
+    sides: &[Side<'_>],
+    scales: &[Scale],
+    observed: Observed,
+) -> Vec<bool> {
     let found: Vec<f64> = made.shares.iter().copied().flatten().collect();
     let mut missed = vec![false; made.answers.len()];
     if !made.answers.contains(&Answer::Found) {
@@ -129,7 +149,7 @@ fn only_just_missed(made: &mut Verdict, sides: &[Side<'_>], scales: &[Scale]) ->
         else {
             continue;
         };
-        let share = hit.cost_ns.map(|ns| scale.share(ns as f64));
+        let share = hit.cost_ns.map(|ns| scale.share_of(observed, ns as f64));
         let alike = share.is_none_or(|share| {
             found.iter().any(|other| share <= other * FACTOR && *other <= share * FACTOR)
         });
