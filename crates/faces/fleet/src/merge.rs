@@ -4,19 +4,24 @@
 //! `merging`, and only then the others leave `batches` and it comes in. Whoever lists the batches of the store ([`crate::store::Store::batches`]) looks into `merging`
 //! as well and leaves out what a merged one has: at any moment each row is seen once. A program that is killed leaves what the next one
 //! finishes.
+//!
+//! What is removed is what merging leaves: files of tables in folders of batches. Anything else in these places was put there by somebody
+//! else, and stays.
 
 use crate::contract::{self, schema};
 use crate::error::{FleetError, Result, io};
 use crate::parquet_files::{self, Writer};
 use crate::store::{BATCHES, Lock, Store, file_name, sync_folder};
 use etwhy_scratch::Scratch;
+use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Merged batches that are whole, on their way into `batches`.
-const MERGING: &str = "merging";
+pub(crate) const MERGING: &str = "merging";
 /// Batches that a merged one has.
-const REPLACED: &str = "replaced";
+pub(crate) const REPLACED: &str = "replaced";
 /// Batches of this size are left as they are.
 const LARGE: u64 = 64 << 20;
 /// Small batches that are worth a merged one.
@@ -37,7 +42,10 @@ impl Batch {
     fn named(path: PathBuf) -> Option<Batch> {
         let name = path.file_name()?.to_str()?;
         let (first, last) = name.split_once('-').unwrap_or((name, name));
-        Some(Batch { first: first.parse().ok()?, last: last.parse().ok()?, folder: path })
+        let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
+        // A folder that somebody called `2023` is none.
+        let is_named = (1..=last).contains(&first) && name == name_of(first, last);
+        is_named.then_some(Batch { first, last, folder: path })
     }
 
     /// True if it is a part of another one.
@@ -46,6 +54,11 @@ impl Batch {
             && self.last <= other.last
             && (other.first, other.last) != (self.first, self.last)
     }
+}
+
+/// What a batch of these numbers is called.
+pub(crate) fn name_of(first: i64, last: i64) -> String {
+    if first == last { format!("{first:08}") } else { format!("{first:08}-{last:08}") }
 }
 
 /// The batches of a store, the earliest first, each row in one of them.
@@ -77,15 +90,18 @@ pub(crate) fn batches(store: &Path) -> Result<Vec<Batch>> {
 fn listed(folder: &Path) -> Result<Vec<Batch>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !folder.ends_with(BATCHES) => {
+        Err(error) if error.kind() == ErrorKind::NotFound && !folder.ends_with(BATCHES) => {
             return Ok(Vec::new());
         }
         Err(error) => return Err(io(folder)(error)),
     };
     let mut all = Vec::new();
     for entry in entries {
-        let path = entry.map_err(io(folder))?.path();
-        all.extend(Batch::named(path).filter(|batch| batch.folder.is_dir()));
+        let entry = entry.map_err(io(folder))?;
+        // The type of the entry does not follow links: what a link leads to is no batch of this store.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            all.extend(Batch::named(entry.path()));
+        }
     }
     all.sort();
     Ok(all)
@@ -120,7 +136,7 @@ fn merge_all(store: &Store, lock: &Lock, parts: &[Batch]) -> Result<bool> {
     }
     let merging = store.path().join(MERGING);
     fs::create_dir_all(&merging).map_err(io(&merging))?;
-    let target = merging.join(format!("{:08}-{:08}", first.first, last.last));
+    let target = merging.join(name_of(first.first, last.last));
     let scratch = Scratch::beside(&merging).map_err(io(&merging))?;
     let new = scratch.path().join("batch");
     fs::create_dir(&new).map_err(io(&new))?;
@@ -136,7 +152,7 @@ fn merge_all(store: &Store, lock: &Lock, parts: &[Batch]) -> Result<bool> {
                 writer.write(&rows)
             });
             match read {
-                Err(FleetError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                Err(FleetError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {}
                 other => other?,
             }
         }
@@ -153,11 +169,17 @@ fn merge_all(store: &Store, lock: &Lock, parts: &[Batch]) -> Result<bool> {
 /// Finishes what was begun: merged batches that are whole take the place of their parts.
 ///
 /// # Errors
-/// If a folder cannot be moved; no row is lost.
+/// If a folder cannot be moved, or what lies there was not merged; no row is lost.
 pub(crate) fn finish(store: &Store, _lock: &Lock) -> Result<()> {
     let (batches, merging, replaced) =
         (store.path().join(BATCHES), store.path().join(MERGING), store.path().join(REPLACED));
+    let tables = store.files_of_tables()?;
     for whole in listed(&merging)? {
+        // It will cost its parts, so it is looked at first.
+        if !is_whole(&whole.folder, &tables)? {
+            let why = "is no merged batch; move it away".to_owned();
+            return Err(FleetError::NoStore { place: whole.folder, why });
+        }
         fs::create_dir_all(&replaced).map_err(io(&replaced))?;
         for part in listed(&batches)?.iter().filter(|part| part.is_in(&whole)) {
             move_into(&part.folder, &replaced)?;
@@ -165,13 +187,42 @@ pub(crate) fn finish(store: &Store, _lock: &Lock) -> Result<()> {
         move_into(&whole.folder, &batches)?;
         sync_folder(&batches);
     }
-    for folder in [&replaced, &merging] {
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(folder)(error)),
-            _ => {}
+    for part in listed(&replaced)? {
+        for file in files(&part.folder)?.iter().filter(|file| is_table(file, &tables)) {
+            fs::remove_file(file).map_err(io(file))?;
         }
+        remove_empty(&part.folder)?;
     }
-    Ok(())
+    remove_empty(&replaced)?;
+    remove_empty(&merging)
+}
+
+/// Everything in a folder.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(io(folder))?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(io(folder))).collect()
+}
+
+/// True for the file of a table, by its name and kind.
+fn is_table(file: &Path, tables: &HashSet<String>) -> bool {
+    let is_named = file.file_name().and_then(|name| name.to_str()).is_some_and(|name| tables.contains(name));
+    is_named && file.symlink_metadata().is_ok_and(|what| what.is_file())
+}
+
+/// True for a folder with files of tables and nothing else.
+fn is_whole(folder: &Path, tables: &HashSet<String>) -> Result<bool> {
+    let files = files(folder)?;
+    Ok(!files.is_empty() && files.iter().all(|file| is_table(file, tables)))
+}
+
+/// Removes a folder, unless something is still in it.
+fn remove_empty(folder: &Path) -> Result<()> {
+    match fs::remove_dir(folder) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {
+            Err(io(folder)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn move_into(folder: &Path, to: &Path) -> Result<()> {

@@ -1,21 +1,23 @@
 //! Parquet files of a store: written without documentation, read by the names of their columns.
 
-use crate::contract::schema;
 use crate::error::{FleetError, Result, damaged, io};
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::SchemaRef;
-use etwhy_table::TableSpec;
+use arrow_array::{ArrayRef, RecordBatch, StringArray, new_null_array};
+use arrow_schema::{Schema, SchemaRef};
+use etwhy_export::extract::{ParquetFile, bytes_of_rows, catch, open_regular};
+use etwhy_table::{ColumnSpec, ColumnView, TableSpec, arrow_field};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Rows read at once.
-const BATCH_ROWS: usize = 8192;
+/// Most times that rows may be larger than their file: those of traces differ, at least in their ids.
+const MOST_TIMES: u64 = 1000;
+/// Bytes up to which that does not matter.
+const FREE_BYTES: u64 = 1 << 20;
 
 /// A file that is being written.
 pub struct Writer {
@@ -91,34 +93,73 @@ fn not_written(path: &Path) -> impl FnOnce(ParquetError) -> FleetError {
     }
 }
 
-/// Reads a file as rows of a table. A column that the file does not have is empty, others than the table's are left out.
+/// Reads a file as rows of a table, whose texts are dictionaries. A column that the file does not have is empty, others than the table's are
+/// left out. A store may come from anybody, and so may its files.
 ///
 /// # Errors
-/// If the file is missing, damaged, or has a column of another type.
+/// If the file is missing, damaged, has a column of another type, or unpacks to more than any that a program of ours wrote.
 pub fn read(path: &Path, spec: &TableSpec, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
-    let bad = damaged(path);
-    let file = File::open(path).map_err(io(path))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())
-        .map_err(|error| bad(&error))?;
-    let wanted = schema(spec);
-    for rows in reader {
-        let rows = rows.map_err(|error| bad(&error))?;
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(wanted.fields().len());
-        for field in wanted.fields() {
-            columns.push(match rows.column_by_name(field.name()) {
-                Some(column) if column.data_type() == field.data_type() => column.clone(),
-                Some(column) => {
-                    let (name, is) = (field.name(), column.data_type());
-                    return Err(bad(&format!("column `{name}` is {is}")));
-                }
-                None if field.is_nullable() => new_null_array(field.data_type(), rows.num_rows()),
-                None => return Err(bad(&format!("column `{}` is missing", field.name()))),
-            });
+    let (file, size) = open_regular(path).map_err(io(path))?;
+    let most = size.saturating_mul(MOST_TIMES).max(FREE_BYTES);
+    let bad = |why: String| damaged(path)(&why);
+    let read = catch(|| {
+        let source = ParquetFile::new(file, size).map_err(bad)?;
+        let places = source.places(spec).map_err(bad)?;
+        let there: Vec<(&ColumnSpec, usize)> =
+            spec.columns.iter().zip(&places).filter_map(|(column, at)| Some((column, (*at)?))).collect();
+        let wanted = Arc::new(Schema::new(spec.columns.iter().map(arrow_field).collect::<Vec<_>>()));
+        let width = bytes_of_rows(&spec.columns.iter().collect::<Vec<_>>(), 1);
+        let mut texts = Texts::default();
+        let mut fixed = 0u64;
+        for (column, _) in spec.columns.iter().zip(&places).filter(|(_, at)| at.is_none()) {
+            if !column.nullable {
+                return Err(bad(format!("column `{}` is missing", column.name)));
+            }
         }
-        each(RecordBatch::try_new(wanted.clone(), columns).map_err(|error| bad(&error))?)?;
+        let too_large = || bad(format!("unpacks to more than {most} bytes"));
+        if source.unpacked(&there) > most {
+            return Err(too_large());
+        }
+        source.read(&there, bad, |rows| {
+            let count = rows.num_rows();
+            fixed = fixed.saturating_add(width.saturating_mul(count as u64));
+            if fixed.saturating_add(texts.of(&rows)) > most {
+                return Err(too_large());
+            }
+            let mut given = rows.columns().iter();
+            let columns = wanted.fields().iter().zip(&places).map(|(field, at)| {
+                let own = at.and_then(|_| given.next().cloned());
+                own.unwrap_or_else(|| new_null_array(field.data_type(), count))
+            });
+            let columns: Vec<ArrayRef> = columns.collect();
+            each(RecordBatch::try_new(wanted.clone(), columns).map_err(|error| bad(error.to_string()))?)
+        })
+    });
+    read.unwrap_or_else(|| Err(bad("its parts contradict each other".to_owned())))
+}
+
+/// Bytes of the texts that were read: those of a dictionary count once, however many batches have it.
+#[derive(Default)]
+struct Texts {
+    bytes: u64,
+    /// The dictionary of each column. It is held, so that its address is nobody else's.
+    last: Vec<Option<StringArray>>,
+}
+
+impl Texts {
+    /// All bytes so far, with those of these rows.
+    fn of(&mut self, rows: &RecordBatch) -> u64 {
+        self.last.resize(rows.num_columns(), None);
+        for (column, last) in rows.columns().iter().zip(&mut self.last) {
+            let ColumnView::Text(_, texts, _) = ColumnView::new(column) else { continue };
+            let same = |last: &StringArray| std::ptr::eq(last.value_data(), texts.value_data());
+            if !last.as_ref().is_some_and(same) {
+                self.bytes = self.bytes.saturating_add(texts.value_data().len() as u64);
+                *last = Some(texts.clone());
+            }
+        }
+        self.bytes
     }
-    Ok(())
 }
 
 /// As [`read`], into a list; nothing if there is no such file.
@@ -133,5 +174,64 @@ pub fn read_if_there(path: &Path, spec: &TableSpec) -> Result<Vec<RecordBatch>> 
     }) {
         Err(FleetError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         other => other.map(|()| all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::KNOWLEDGE;
+    use arrow_array::types::Int32Type;
+    use arrow_array::{Array, DictionaryArray, Int32Array};
+
+    /// A file with the same text in all columns of so many rows.
+    fn same(path: &Path, text: &str, rows: usize) {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        let keys = Int32Array::from(vec![0; rows]);
+        let column: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, texts));
+        let columns = KNOWLEDGE.columns.iter().map(|spec| (spec.name.to_string(), column.clone()));
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        // Pages without an end: all rows are one number and how often it comes.
+        let properties = WriterProperties::builder().set_data_page_row_count_limit(usize::MAX).build();
+        let file = File::create(path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    /// Rows of a file, and the most memory that some of them took.
+    fn sizes(path: &Path) -> Result<(usize, usize)> {
+        let (mut all, mut most) = (0usize, 0usize);
+        read(path, &KNOWLEDGE, |rows| {
+            all += rows.num_rows();
+            let size = |column: &ArrayRef| column.get_array_memory_size();
+            most = most.max(rows.columns().iter().map(size).sum::<usize>());
+            Ok(())
+        })?;
+        Ok((all, most))
+    }
+
+    #[test]
+    fn a_text_that_all_rows_have_takes_its_room_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("knowledge.parquet");
+        same(&file, &"x".repeat(1 << 16), 20_000);
+        let (rows, most) = sizes(&file).unwrap();
+        assert_eq!(rows, 20_000);
+        assert!(most < 4 << 20, "{most} bytes at once");
+    }
+
+    #[test]
+    fn what_is_no_table_of_ours_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("knowledge.parquet");
+        same(&file, "x", 1_000_000);
+        let error = sizes(&file).unwrap_err();
+        assert!(error.to_string().contains("unpacks to more than"), "{error}");
+        std::fs::write(&file, b"PAR1\xff\xff\xff\x7fPAR1").unwrap();
+        assert!(matches!(sizes(&file), Err(FleetError::Damaged { .. })));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(matches!(sizes(&file), Err(FleetError::Io { .. })), "a folder, as a pipe, is no file");
     }
 }

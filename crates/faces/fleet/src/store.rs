@@ -5,15 +5,16 @@
 
 use crate::contract::{self, FORMAT, StoreTable, VERSION, schema};
 use crate::error::{FleetError, Result, damaged, io};
-use crate::merge::{self, Batch};
+use crate::merge::{self, Batch, MERGING, REPLACED};
 use crate::parquet_files::{self, Writer};
 use crate::stamp::stamp;
 use crate::tables::{KNOWLEDGE, KnowledgeRow};
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::RecordBatch;
 use etwhy_scratch::Scratch;
-use etwhy_table::{Database, Memory, Row, Strings, Table, TableBuilder, TableError, TableLoader};
+use etwhy_table::{ColumnView, Database, Memory, Row, Strings, Table, TableBuilder, TableError, TableLoader};
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The folder of the batches.
@@ -26,6 +27,8 @@ const KNOWLEDGE_FILE: &str = "knowledge.parquet";
 const VIEWS: &str = "views";
 /// Held by who writes.
 const LOCK: &str = "lock";
+/// A contract has some hundred kilobytes; what is larger is none.
+const MAX_CONTRACT: u64 = 16 << 20;
 
 /// A store that is open.
 #[derive(Clone, Debug)]
@@ -44,16 +47,10 @@ impl Store {
     /// If it is none, or newer than this program.
     pub fn open(path: &Path) -> Result<Store> {
         let none = |why: String| FleetError::NoStore { place: path.to_path_buf(), why };
-        let file = path.join(CONTRACT);
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(none("is no store; `etwhy fleet run INBOX -o STORE` makes one".to_owned()));
-            }
-            Err(error) => return Err(io(&file)(error)),
+        check_own(path)?;
+        let Some(contract) = contract_of(path)? else {
+            return Err(none("is no store; `etwhy fleet run INBOX -o STORE` makes one".to_owned()));
         };
-        let contract: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| none(format!("its {CONTRACT} is damaged: {error}")))?;
         if contract.get("format").and_then(serde_json::Value::as_str) != Some(FORMAT) {
             return Err(none(format!("its {CONTRACT} is that of something else")));
         }
@@ -72,12 +69,12 @@ impl Store {
     /// If the folder holds something else, or cannot be written.
     pub fn create(path: &Path) -> Result<(Store, Lock)> {
         let batches = path.join(BATCHES);
-        if !path.join(CONTRACT).exists() {
-            let used = fs::read_dir(path).is_ok_and(|mut list| list.next().is_some());
-            if used && !batches.is_dir() {
-                let why = "holds something else than a store; name another folder".to_owned();
-                return Err(FleetError::NoStore { place: path.to_path_buf(), why });
-            }
+        check_own(path)?;
+        if path.join(CONTRACT).exists() {
+            Store::open(path)?;
+        } else if !is_new(path)? {
+            let why = "holds something else than a store; name another folder".to_owned();
+            return Err(FleetError::NoStore { place: path.to_path_buf(), why });
         }
         fs::create_dir_all(&batches).map_err(io(&batches))?;
         let file = path.join(LOCK);
@@ -90,6 +87,7 @@ impl Store {
             }
             Err(TryLockError::Error(error)) => return Err(io(&file)(error)),
         }
+        // Somebody else may have made it before this one got the lock.
         if path.join(CONTRACT).exists() {
             Store::open(path)?;
         }
@@ -119,9 +117,16 @@ impl Store {
     /// True if a newer program wrote to it: it has tables or columns that this one does not know.
     pub(crate) fn is_of_newer(&self) -> bool {
         let own = serde_json::from_str(&contract::text()).unwrap_or_default();
-        let its = fs::read_to_string(self.path.join(CONTRACT)).ok();
-        let its = its.and_then(|text| serde_json::from_str(&text).ok());
+        let its = contract_of(&self.path).ok().flatten();
         its.is_some_and(|its| !contract::missing(&its, &own).is_empty())
+    }
+
+    /// Names of the files that a batch may have: a newer program's too, which the contract names.
+    pub(crate) fn files_of_tables(&self) -> Result<HashSet<String>> {
+        let contract = contract_of(&self.path)?.unwrap_or_default();
+        let tables = contract.get("tables").and_then(serde_json::Value::as_array);
+        let names = tables.into_iter().flatten().filter_map(|table| table.get("name")?.as_str());
+        Ok(names.map(file_name).collect())
     }
 
     /// The folder.
@@ -169,7 +174,7 @@ impl Store {
     /// # Errors
     /// If something cannot be read or written; the store is then as before.
     pub fn commit(&self, number: i64, ledgers: &[Table], parts: &[PathBuf]) -> Result<()> {
-        let target = self.path.join(BATCHES).join(format!("{number:08}"));
+        let target = self.path.join(BATCHES).join(merge::name_of(number, number));
         let scratch = Scratch::beside(&self.path.join(BATCHES)).map_err(io(&target))?;
         let new = scratch.path().join("batch");
         fs::create_dir(&new).map_err(io(&new))?;
@@ -290,21 +295,76 @@ impl Store {
     }
 }
 
+/// Refuses what stands in for a part of the store: a link leads out of it, and a pipe or a device has no end.
+fn check_own(path: &Path) -> Result<()> {
+    let folders = [BATCHES, MERGING, REPLACED, VIEWS].map(|name| (name, true));
+    let files = [CONTRACT, KNOWLEDGE_FILE, LOCK].map(|name| (name, false));
+    for (name, is_folder) in folders.into_iter().chain(files) {
+        let own = path.join(name);
+        match own.symlink_metadata() {
+            Ok(what) if (what.is_dir(), what.is_file()) == (is_folder, !is_folder) => {}
+            Ok(_) => {
+                let why = format!("is no {} of a store", if is_folder { "folder" } else { "file" });
+                return Err(FleetError::NoStore { place: own, why });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(io(&own)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// The contract that lies in a folder, if one does.
+fn contract_of(path: &Path) -> Result<Option<serde_json::Value>> {
+    let file = path.join(CONTRACT);
+    let mut text = Vec::new();
+    match File::open(&file).and_then(|open| open.take(MAX_CONTRACT).read_to_end(&mut text)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(&file)(error)),
+    }
+    let damaged = |error: serde_json::Error| {
+        let why = format!("its {CONTRACT} is damaged: {error}");
+        FleetError::NoStore { place: path.to_path_buf(), why }
+    };
+    serde_json::from_slice(&text).map(Some).map_err(damaged)
+}
+
+/// True for a folder that is not there, is empty, or has only what is there before the contract: no row yet, and nothing of anybody else.
+fn is_new(path: &Path) -> Result<bool> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(io(path)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(io(path))?;
+        let name = entry.file_name();
+        let is_of_store = match name.to_str() {
+            Some(BATCHES) => fs::read_dir(entry.path()).is_ok_and(|mut batches| batches.next().is_none()),
+            Some(LOCK) => entry.metadata().is_ok_and(|what| what.len() == 0),
+            // The folder of a file that is being written.
+            Some(name) => name.starts_with(".etwhy-") && name.ends_with(".tmp"),
+            None => false,
+        };
+        if !is_of_store {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Stretches of rows whose trace and reading are current. Rows of a trace lie together.
 fn of_current(rows: &RecordBatch, current: &HashSet<(String, String)>) -> Vec<RecordBatch> {
-    let text = |name: &str| rows.column_by_name(name).and_then(|c| c.as_any().downcast_ref::<StringArray>());
-    let Some((traces, extracts)) = text("trace_id").zip(text("extract_id")) else { return Vec::new() };
+    let view = |name: &str| rows.column_by_name(name).map(ColumnView::new);
+    let Some((traces, extracts)) = view("trace_id").zip(view("extract_id")) else { return Vec::new() };
+    let id = |row: usize| traces.text(row).zip(extracts.text(row));
     let is_current = |row: usize| {
-        traces.is_valid(row)
-            && extracts.is_valid(row)
-            && current.contains(&(traces.value(row).to_owned(), extracts.value(row).to_owned()))
+        id(row).is_some_and(|(trace, extract)| current.contains(&(trace.to_owned(), extract.to_owned())))
     };
     let (mut parts, mut from) = (Vec::new(), 0);
     while from < rows.num_rows() {
-        let same = |row: usize| {
-            traces.value(row) == traces.value(from) && extracts.value(row) == extracts.value(from)
-        };
-        let end = (from..rows.num_rows()).find(|&row| !same(row)).unwrap_or(rows.num_rows());
+        let end = (from..rows.num_rows()).find(|&row| id(row) != id(from)).unwrap_or(rows.num_rows());
         if is_current(from) {
             parts.push(rows.slice(from, end.saturating_sub(from)));
         }

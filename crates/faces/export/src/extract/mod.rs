@@ -16,11 +16,14 @@ mod manifest;
 mod parquet_columns;
 mod quiet;
 mod read;
+mod read_parquet;
 mod sums;
 mod write;
 
 pub use manifest::{Anomalies, ColumnEntry, EndOfPass, MANIFEST, Manifest, TableEntry, VERSION};
+pub use quiet::catch;
 pub use read::{ExtractError, Folder, Limits, is_extract};
+pub use read_parquet::{ParquetFile, bytes_of_rows, open_regular};
 pub use write::Writer;
 
 /// The file of a table.

@@ -4,8 +4,8 @@ use etwhy_table::{ColumnSpec, ColumnType, TableSpec};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-/// Where each column of the table stands among the file's columns; else what is wrong with one.
-pub(super) fn columns_of(spec: &TableSpec, schema: &SchemaDescriptor) -> Result<Vec<usize>, String> {
+/// Where each column of the table stands among the file's columns, if it does; else what is wrong with one.
+pub(super) fn columns_of(spec: &TableSpec, schema: &SchemaDescriptor) -> Result<Vec<Option<usize>>, String> {
     let fields = schema.root_schema().get_fields();
     // Fields and leaves must be the same, so that a position means both.
     if let Some(nested) = fields.iter().find(|field| !field.is_primitive()) {
@@ -15,7 +15,8 @@ pub(super) fn columns_of(spec: &TableSpec, schema: &SchemaDescriptor) -> Result<
     for column in spec.columns.iter() {
         let mut found = fields.iter().enumerate().filter(|(_, field)| field.name() == column.name);
         let Some((at, field)) = found.next() else {
-            return Err(format!("column `{}` is missing", column.name));
+            places.push(None);
+            continue;
         };
         if found.next().is_some() {
             return Err(format!("column `{}` is there twice", column.name));
@@ -24,7 +25,7 @@ pub(super) fn columns_of(spec: &TableSpec, schema: &SchemaDescriptor) -> Result<
             let had = describe(field);
             return Err(format!("column `{}` is {had}, not {}", column.name, column.ty.name()));
         }
-        places.push(at);
+        places.push(Some(at));
     }
     Ok(places)
 }

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// What `work` gives; `None` if it panics, of which nobody hears but the caller.
-pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();

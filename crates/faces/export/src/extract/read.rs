@@ -1,36 +1,17 @@
 //! Reads an extract back.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use etwhy_table::{ColumnSpec, ColumnType, Memory, Strings, TableError, TableLoader, TableSpec, arrow_field};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
-use parquet::basic::Encoding;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use etwhy_table::{ColumnSpec, ColumnType, Memory, Strings, TableError, TableLoader, TableSpec};
 
 use super::manifest::{FORMAT, MANIFEST, Manifest, VERSION};
-use super::parquet_columns::columns_of;
+use super::read_parquet::{ParquetFile, bytes_of_rows, open_regular};
 use super::{TableEntry, file_name, quiet, sums};
 
 /// A manifest names some hundred tables with their columns, in some hundred kilobytes; what is larger is none.
 const MAX_MANIFEST: u64 = 16 << 20;
-
-/// Metadata of a Parquet file grow with row groups and columns: a thousand groups of forty columns need some megabytes.
-const MAX_FOOTER: u64 = 64 << 20;
-
-/// Rows read at once: few, so that what a batch unpacks to is bounded, and enough that a batch costs nothing.
-const BATCH_ROWS: usize = 8192;
-
-/// Rows read at once where long texts may repeat without taking room in the file, which extracts never have.
-const BATCH_ROWS_UNPACKING: usize = 16;
 
 /// Why an extract, or a table of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -132,7 +113,7 @@ pub struct Limits {
 
 /// True for a folder that says it is an extract.
 pub fn is_extract(folder: &Path) -> bool {
-    let Ok(file) = File::open(folder.join(MANIFEST)) else { return false };
+    let Ok((file, _)) = open_regular(&folder.join(MANIFEST)) else { return false };
     let mut head = Vec::new();
     // The first field says it.
     let read = file.take(256).read_to_end(&mut head).is_ok();
@@ -157,7 +138,7 @@ impl Folder {
         let file = path.join(MANIFEST);
         let io = |source| ExtractError::Io { file: file.clone(), source };
         let mut bytes = Vec::new();
-        File::open(&file).map_err(io)?.take(MAX_MANIFEST).read_to_end(&mut bytes).map_err(io)?;
+        open_regular(&file).map_err(io)?.0.take(MAX_MANIFEST).read_to_end(&mut bytes).map_err(io)?;
         let bad = |why: String| ExtractError::Manifest { file: file.clone(), why };
         // The version first: what a newer manifest says is not for this program.
         let any: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
@@ -257,79 +238,44 @@ impl Folder {
         memory: &Memory,
     ) -> Result<TableLoader, ExtractError> {
         let io = |source| ExtractError::Io { file: path.to_path_buf(), source };
-        let damaged =
-            |error: ParquetError| ExtractError::Damaged { file: path.to_path_buf(), why: error.to_string() };
         let bad = |why: String| ExtractError::Damaged { file: path.to_path_buf(), why };
-        let mut file = File::open(path).map_err(io)?;
-        let size = file.metadata().map_err(io)?.len();
-        check_footer(&file, size).map_err(bad)?;
+        let (mut file, size) = open_regular(path).map_err(io)?;
         let entry = self.entry(&spec.name).ok_or_else(|| bad("the manifest does not list it".to_owned()))?;
-        let footer = sums::of_footer(&mut file, size).map_err(io)?;
-        if size != entry.bytes || sums::from_text(&entry.footer_crc32) != [footer] {
+        if size != entry.bytes
+            || sums::from_text(&entry.footer_crc32) != [sums::of_footer(&mut file, size).map_err(io)?]
+        {
             return Err(bad("its metadata are not those that were written (checksum)".to_owned()));
         }
-        // What the file says of Arrow types is not asked.
-        let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let first = ArrowReaderMetadata::load(&file, plain).map_err(damaged)?;
-        let metadata = Arc::clone(first.metadata());
-        let schema = metadata.file_metadata().schema_descr();
-        let all = columns_of(spec, schema).map_err(|why| ExtractError::Columns {
-            file: path.to_path_buf(),
-            table: spec.name.to_string(),
-            why,
-        })?;
-        let (declared, places): (Vec<&ColumnSpec>, Vec<usize>) =
-            spec.columns.iter().zip(all).filter(|(column, _)| is_read(&column.name)).unzip();
-        check_places(&metadata, size)
-            .map_err(|why| ExtractError::Damaged { file: path.to_path_buf(), why: why.to_owned() })?;
-        let columns = declared.iter().zip(&places).map(|(column, &at)| {
-            let said = entry.columns.iter().find(|said| said.name == column.name);
-            (column.name.as_ref(), at, said.map_or_else(Vec::new, |said| sums::from_text(&said.crc32)))
-        });
-        sums::check_columns(&mut file, &metadata, &columns.collect::<Vec<_>>()).map_err(bad)?;
-        let limit = self.limits.of_file(size);
-        let fixed = bytes_of_rows(&declared, &metadata);
-        self.check_size(path, fixed, limit)?;
-
-        // Texts that repeat come as dictionaries.
-        let mut fields: Vec<Arc<Field>> = first.schema().fields().iter().cloned().collect();
-        for (column, &at) in declared.iter().zip(&places) {
-            let Some(field) = fields.get_mut(at).filter(|_| column.ty == ColumnType::Text) else { continue };
-            let ty: DataType = arrow_field(column).data_type().clone();
-            *field = Arc::new(Field::new(field.name(), ty, field.is_nullable()));
+        let mut source = ParquetFile::new(file, size).map_err(bad)?;
+        let wrong =
+            |why| ExtractError::Columns { file: path.to_path_buf(), table: spec.name.to_string(), why };
+        let mut columns = Vec::with_capacity(spec.columns.len());
+        for (column, at) in spec.columns.iter().zip(source.places(spec).map_err(wrong)?) {
+            let at = at.ok_or_else(|| wrong(format!("column `{}` is missing", column.name)))?;
+            if is_read(&column.name) {
+                columns.push((column, at));
+            }
         }
-        let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
-        let typed = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(damaged)?;
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, typed)
-            .with_projection(ProjectionMask::roots(schema, places.iter().copied()))
-            .with_batch_size(if texts_repeat(&declared, &places, &metadata) {
-                BATCH_ROWS_UNPACKING
-            } else {
-                BATCH_ROWS
-            })
-            .build()
-            .map_err(damaged)?;
-        // The reader keeps the file's order, the table has its own.
-        let mut sorted = places.clone();
-        sorted.sort_unstable();
-        let order: Vec<usize> =
-            places.iter().map(|at| sorted.binary_search(at).unwrap_or(usize::MAX)).collect();
+        let summed = columns.iter().map(|(column, at)| {
+            let said = entry.columns.iter().find(|said| said.name == column.name);
+            (column.name.as_ref(), *at, said.map_or_else(Vec::new, |said| sums::from_text(&said.crc32)))
+        });
+        source.check_sums(&summed.collect::<Vec<_>>()).map_err(bad)?;
+        let limit = self.limits.of_file(size);
+        let declared: Vec<&ColumnSpec> = columns.iter().map(|(column, _)| *column).collect();
+        let fixed = bytes_of_rows(&declared, source.rows());
+        self.check_size(path, fixed.max(source.unpacked(&columns)), limit)?;
         let mut loader = TableLoader::of_columns(spec, is_read, memory);
         let (texts_before, mut long) = (strings.bytes(), 0usize);
-        for batch in reader {
-            let arrow = |error: arrow_schema::ArrowError| ExtractError::Damaged {
-                file: path.to_path_buf(),
-                why: error.to_string(),
-            };
-            let batch = batch.map_err(arrow)?.project(&order).map_err(arrow)?;
+        source.read(&columns, bad, |batch| {
             loader
                 .push(&batch, strings)
                 .map_err(|source| ExtractError::Rows { file: path.to_path_buf(), source })?;
             // Rows are as large as the file says; what texts unpack to shows when they are read.
             long = long.saturating_add(long_text_bytes(&declared, &batch));
             let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
-            self.check_size(path, fixed.saturating_add(texts), limit)?;
-        }
+            self.check_size(path, fixed.saturating_add(texts), limit)
+        })?;
         let texts = strings.bytes().saturating_sub(texts_before).saturating_add(long) as u64;
         self.unpacked = self.unpacked.saturating_add(fixed).saturating_add(texts);
         Ok(loader)
@@ -359,64 +305,9 @@ impl Limits {
     }
 }
 
-/// Refuses metadata whose parts lie outside of the file: the reader asserts that they do not.
-fn check_places(metadata: &ParquetMetaData, size: u64) -> Result<(), &'static str> {
-    for chunk in metadata.row_groups().iter().flat_map(|group| group.columns()) {
-        let start = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset());
-        let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
-        if place.and_then(|(from, len)| from.checked_add(len)).is_none_or(|end| end > size) {
-            return Err("a column lies outside of the file");
-        }
-    }
-    Ok(())
-}
-
-/// Bytes of all rows of these columns without their texts, as the file counts rows.
-fn bytes_of_rows(columns: &[&ColumnSpec], metadata: &ParquetMetaData) -> u64 {
-    let rows: i64 = metadata.row_groups().iter().fold(0, |n, g| n.saturating_add(g.num_rows().max(0)));
-    let width = |c: &&ColumnSpec| match c.ty {
-        ColumnType::I64 | ColumnType::F64 => 8,
-        ColumnType::I32 | ColumnType::Text | ColumnType::LongText => 4,
-        ColumnType::Bool => 1,
-    };
-    rows.unsigned_abs().saturating_mul(columns.iter().map(width).sum())
-}
-
 /// Bytes of the long texts of a batch.
 fn long_text_bytes(columns: &[&ColumnSpec], batch: &RecordBatch) -> usize {
     let long = columns.iter().zip(batch.columns()).filter(|(c, _)| c.ty == ColumnType::LongText);
     long.map(|(_, array)| array.as_any().downcast_ref::<StringArray>().map_or(0, |a| a.value_data().len()))
         .sum()
-}
-
-/// Refuses files whose end claims metadata of an absurd size. (Parquet ends with their length and `PAR1`.)
-fn check_footer(file: &File, size: u64) -> Result<(), String> {
-    use std::io::{Seek, SeekFrom};
-    let mut file = file;
-    let mut end = [0u8; 8];
-    let at = size.checked_sub(8).ok_or("too short")?;
-    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut end)).map_err(|e| e.to_string())?;
-    let (length, magic) = end.split_at(4);
-    if magic != b"PAR1" {
-        return Err("the end is not that of a Parquet file".to_owned());
-    }
-    let length = length.iter().rev().fold(0u64, |n, &byte| n << 8 | u64::from(byte));
-    if length > MAX_FOOTER.min(at) {
-        return Err(format!("metadata of {length} bytes"));
-    }
-    file.seek(SeekFrom::Start(0)).map_err(|e| e.to_string())?;
-    Ok(())
-}
-
-/// Whether long texts of the file repeat without taking room: as numbers of a dictionary, or by common beginnings.
-fn texts_repeat(columns: &[&ColumnSpec], places: &[usize], metadata: &ParquetMetaData) -> bool {
-    let long = || columns.iter().zip(places).filter(|(c, _)| c.ty == ColumnType::LongText);
-    metadata.row_groups().iter().any(|group| {
-        long().filter_map(|(_, &at)| group.columns().get(at)).any(|chunk| {
-            chunk.dictionary_page_offset().is_some()
-                || chunk.encodings().any(|e| {
-                    !matches!(e, Encoding::PLAIN | Encoding::RLE | Encoding::DELTA_LENGTH_BYTE_ARRAY)
-                })
-        })
-    })
 }

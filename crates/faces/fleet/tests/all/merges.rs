@@ -111,6 +111,72 @@ fn what_a_newer_program_wrote_is_left_alone() {
     assert!(fs::read_to_string(&file).unwrap().contains("colour"));
 }
 
+/// Files of others, in the places of a store.
+fn put(folder: &Path, names: &[&str]) {
+    for name in names {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "mine").unwrap();
+    }
+}
+
+#[test]
+fn what_others_put_where_batches_are_merged_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["batches/2023/a.jpg", "replaced/thesis.doc", "merging/0-9999/b.jpg", "merging/notes.txt"];
+    let is_there = |folder: &Path| names.iter().all(|name| folder.join(name).is_file());
+    // A project that calls its folders as a store does is none.
+    let project = folder.path().join("project");
+    put(&project, &names);
+    assert!(Store::create(&project).is_err() && is_there(&project));
+    let path = folder.path().join("store");
+    store(&path, 2);
+    put(&path, &names);
+    put(&path, &["replaced/00000007/c.jpg", "replaced/00000007/run.parquet"]);
+    let (opened, lock) = Store::create(&path).unwrap();
+    assert!(is_there(&path) && path.join("replaced/00000007/c.jpg").is_file());
+    assert!(!path.join("replaced/00000007/run.parquet").exists(), "a part of a batch that is merged");
+    assert_eq!(opened.batches().unwrap().len(), 2);
+    drop(lock);
+    // What is called like a merged batch and is none does not take the place of batches.
+    let other = "merging/00000001-00000002/d.jpg";
+    put(&path, &[other]);
+    for is_empty in [false, true] {
+        if is_empty {
+            fs::remove_file(path.join(other)).unwrap();
+        }
+        assert!(Store::create(&path).unwrap_err().to_string().contains("is no merged batch"));
+        assert!(path.join("batches/00000001").is_dir() && path.join("batches/00000002").is_dir());
+    }
+}
+
+/// A link leads out of the store: to pictures that would be moved and removed, or to a device without an end.
+#[cfg(unix)]
+#[test]
+fn a_link_is_no_part_of_a_store() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["batches", "merging", "replaced", "views", "lock", "contract.json", "knowledge.parquet"] {
+        let path = folder.path().join(name).join("store");
+        store(&path, 1);
+        let aside = folder.path().join(name).join("aside");
+        if fs::rename(path.join(name), &aside).is_err() {
+            put(&aside, &["00000001/a.jpg"]);
+        }
+        symlink(&aside, path.join(name)).unwrap();
+        assert!(Store::create(&path).is_err() && Store::open(&path).is_err(), "{name}");
+        assert!(aside.exists(), "{name}");
+    }
+    let path = folder.path().join("store");
+    let one = store(&path, 1);
+    put(folder.path(), &["pictures/a.jpg"]);
+    symlink(folder.path().join("pictures"), path.join("batches/00000002")).unwrap();
+    assert_eq!(one.batches().unwrap().len(), 1);
+    fs::remove_file(path.join("contract.json")).unwrap();
+    symlink("/dev/zero", path.join("contract.json")).unwrap();
+    assert!(Store::open(&path).is_err());
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for file in fs::read_dir(from).unwrap() {

@@ -5,6 +5,7 @@ use super::run::{Own, given, processors};
 use crate::exit::Exit;
 use crate::report::terminal::out;
 use etwhy_etl::read::joint_trace_id;
+use etwhy_export::escape_json;
 use etwhy_fleet::inbox;
 use etwhy_fleet::runner::Limits;
 use etwhy_fleet::session::{Settings, planned};
@@ -45,8 +46,24 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             "trace_id": joint_trace_id(&contents), "settings_id": settings.settings_id, "bytes": unit.bytes, "content_ids": contents,
             "files": files.iter().map(|item| &item.found.path).collect::<Vec<_>>(),
         });
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", plain(line.to_string()))?;
     }
     out.flush()?;
     Ok(if inbox.shut.is_empty() { Exit::Done } else { Exit::InPart })
+}
+
+/// A line whose names of files, which anybody may choose, do nothing to a terminal.
+fn plain(line: String) -> String {
+    escape_json(&line).unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_nothing_to_a_terminal() {
+        let line = plain(json!({ "files": ["in/a\u{202e}lte.etl"] }).to_string());
+        assert_eq!(line, r#"{"files":["in/a\u202elte.etl"]}"#);
+    }
 }
