@@ -7,6 +7,7 @@ import { refresh, shownTrace } from "../state/opened.ts";
 import { inForce, scope, trace, view } from "../state/view.ts";
 import { forgetPart, seek, seekError, seeking, stopSeeking } from "../state/within.ts";
 import type { PartVerdict } from "../wire/types.ts";
+import { typed } from "../parts/typed.ts";
 
 /** What of it must be known. */
 function Notes({ found }: { found: PartVerdict }) {
@@ -42,7 +43,7 @@ export function Within() {
   const one = shownTrace.value;
   const share = one && one.total > 0 ? Math.floor((100 * one.done) / one.total) : null;
   const now = inForce.value;
-  const command = range && `etwhy why ${trace.value?.name ?? ""} --from ${seconds(range[0])} --to ${seconds(range[1])}`;
+  const command = range && `etwhy why ${typed(trace.value?.name ?? "")} --from ${seconds(range[0])} --to ${seconds(range[1])}`;
   return (
     <section class="within" aria-label="Verdict of the selection" aria-live="polite">
       {!busy && !now && (

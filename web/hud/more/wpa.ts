@@ -42,12 +42,25 @@ const plain = (text: string) => text.replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|\w{2,4}
   return code === null ? (ENTITIES[name] ?? all) : code <= 0x10ffff ? String.fromCodePoint(code) : all;
 });
 
+/** Without comments. One that does not end takes all that follows, and is looked for once. */
+function withoutComments(xml: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = xml.indexOf("<!--"); at >= 0; at = xml.indexOf("<!--", from)) {
+    parts.push(xml.slice(from, at));
+    const end = xml.indexOf("-->", at + 4);
+    if (end < 0) return parts.join("");
+    from = end + 3;
+  }
+  return [...parts, xml.slice(from)].join("");
+}
+
 /** Elements and attributes of a text in XML; texts between them, which profiles do not use, are left out. */
 export function elements(xml: string): Element {
   const root: Element = { name: "", of: {}, inner: [] };
   const open = [root];
-  const tags = /<!--[\s\S]*?-->|<[?!][^>]*>|<(\/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/g;
-  for (const [, close, name, attributes, empty] of xml.matchAll(tags)) {
+  const tags = /<[?!][^>]*>|<(\/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/g;
+  for (const [, close, name, attributes, empty] of withoutComments(xml).matchAll(tags)) {
     if (!name) continue;
     const short = name.replace(/^.*:/, "");
     if (close) {

@@ -1,7 +1,7 @@
 /** A finding in full: cost, when, where its time goes, what to do, what would disprove it, the evidence. */
 
 import { duration, label, number, percent } from "../../src/lib/format.ts";
-import type { BillRow } from "../../src/model.ts";
+import type { BillRow, Hit } from "../../src/model.ts";
 import { visible } from "../base/value.ts";
 import { Actions } from "../app/inspector.tsx";
 import { alike } from "./grid/amounts.ts";
@@ -37,10 +37,13 @@ function energyText({ hit }: Found, bill: BillRow[]): string | null {
   return energy(row.energy_low_j * part, row.energy_high_j * part).join("\u00a0");
 }
 
-/** Texts in backticks that one can run: more than a single word. */
-const commands = (text: string): string[] => [
-  ...new Set([...text.matchAll(/`([^`]+)`/g)].map((one) => one[1] ?? "").filter((one) => / /.test(one) && /^[a-z]/i.test(one))),
-  ...[...text.matchAll(/\b([A-Z][A-Z_]{3,}=\w+)/g)].map((one) => `set ${one[1]}`),
+/**
+ * What one can run: texts in backticks of more than a single word (names of the trace have no backticks), and variables that the query itself
+ * says to set, before names are filled in.
+ */
+const commands = ({ fix, values }: Hit): string[] => [
+  ...new Set([...fix.matchAll(/`([^`]+)`/g)].map((one) => one[1] ?? "").filter((one) => / /.test(one) && /^[a-z]/i.test(one))),
+  ...[...String(values.fix ?? "").matchAll(/\b([A-Z][A-Z_]{3,}=\w+)/g)].filter((one) => fix.includes(one[0])).map((one) => `set ${one[1]}`),
 ];
 
 function Evidence(props: { of: Found }) {
@@ -108,7 +111,7 @@ export function FindingInspector(props: { of: Found }) {
     ...(hit.confidence ? [["Confidence", hit.confidence] as [string, string]] : []),
   ];
   const figures = Object.entries(hit.values).filter(([name, cell]) => !SHOWN.has(name) && !(typeof cell === "string" && /\{[a-z_]+\}/.test(cell)));
-  const run = commands(hit.fix);
+  const run = commands(hit);
   return (
     <div data-finding={finding.id}>
       <div class="head">

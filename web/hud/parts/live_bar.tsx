@@ -10,13 +10,14 @@ import { report, scope, trace, view, whole } from "../state/view.ts";
 import { save } from "../wire/api.ts";
 import type { Live, LiveEpisode } from "../wire/types.ts";
 import { Severity } from "./icons.tsx";
+import { typed } from "./typed.ts";
 
 /** Saves what is selected, else what is shown, as a trace. */
 export function savePart(): void {
   const range = scope.value ?? whole.value;
   const [from, to] = range.map((ns) => (ns / 1e9).toFixed(3));
   save("part_file", { trace: view.value.trace, range }).then(
-    (file) => note(`${file}: saved: whole buffers, with those elsewhere that say who is who. Read it with etwhy why ${file} --from ${from}s --to ${to}s`),
+    (file) => note(`${file}: saved: whole buffers, with those elsewhere that say who is who. Read it with etwhy why ${typed(file)} --from ${from}s --to ${to}s`),
     (error: unknown) => note(error instanceof Error ? error.message : String(error)),
   );
 }

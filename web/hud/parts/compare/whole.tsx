@@ -18,6 +18,7 @@ import { Swatch } from "../who.tsx";
 import { Overlay } from "./overlay.tsx";
 import { FALLBACK, type Settings } from "./ranges.tsx";
 import { chance, ratio } from "./ratio.ts";
+import { typed } from "../typed.ts";
 
 const CHANGED: Record<string, string> = { resolved: "resolved", new: "new", worse: "worse", better: "better", same: "same", absent: "absent", cannot_tell: "cannot tell" };
 const KINDS: [string, string][] = [["function", "Functions"], ["driver", "Drivers"], ["module", "Modules"], ["process", "Processes"]];
@@ -261,7 +262,7 @@ export function Whole() {
       <Interrupted data={data} />
       <p class="about">
         The same in a terminal:{" "}
-        <button type="button" class="small" onClick={() => void copy(`etwhy diff "${a?.label ?? ""}" "${b?.label ?? ""}"`, "command")}>
+        <button type="button" class="small" onClick={() => void copy(`etwhy diff ${typed(a?.label ?? "")} ${typed(b?.label ?? "")}`, "command")}>
           Copy command
         </button>
       </p>

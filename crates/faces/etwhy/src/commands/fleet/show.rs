@@ -147,7 +147,8 @@ fn trace(fleet: &Fleet, asked: &Asked, table: &Rows, row: u32) -> anyhow::Result
         doc.text("Cannot tell who used the CPU.");
     }
     doc.table(asked.cut(costs));
-    doc.text(Line::from("All of it: ").and(Line::name(format!("etwhy why {}", own("path")))));
+    let file = etwhy_rules::text::path_to_type(own("path"));
+    doc.text(Line::from("All of it: ").and(Line::name(format!("etwhy why {file}"))));
     let facts = table_json(table).into_iter().nth(row as usize);
     let row = json!({ "trace": facts, "findings": table_json(&hits), "bill": table_json(&bill) });
     Ok(Said { doc, rows: vec![row] })
