@@ -20,7 +20,7 @@ use etwhy_os::Mapped;
 /// Magic of a cache file.
 pub const MAGIC: [u8; 8] = *b"ETWHYSYM";
 /// Goes up whenever the layout, or what is put into it, changes. Files of other versions are made again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes before the sections' places.
 const FIXED: usize = 32;
 const HEADER: usize = FIXED + SECTIONS * 16;

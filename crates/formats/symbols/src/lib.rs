@@ -27,6 +27,7 @@ mod resolver;
 mod safe_name;
 pub mod server;
 pub mod source;
+mod stamp;
 mod store;
 pub mod verify;
 mod wanted;

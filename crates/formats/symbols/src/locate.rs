@@ -21,6 +21,9 @@ pub struct Candidate {
     pub file: PathBuf,
     /// What it is taken for.
     pub kind: FileKind,
+    /// It lies where the user said that symbols are, or came from there; not beside a trace, whose files came with it from wherever it
+    /// is. Only what is read of such a file is kept for other traces.
+    pub is_named: bool,
 }
 
 /// Something that knows where symbol files are. It never builds a path from a name that is no

@@ -1,4 +1,4 @@
-//! Symbols of a module from whatever has them: memory, the compact cache, then the files that are found.
+//! Symbols of a module from whatever has them: memory, then the files that are found, or what the compact cache has of these.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cache::Cache;
 use crate::locate::Problem;
+use crate::stamp::Stamp;
 use crate::{
     Candidate, FileKind, Locate, ModuleKey, ModuleSymbols, PortableLines, SafeName, SymbolError,
     WantedModule, breakpad, exports, image, pdb, portable,
@@ -94,11 +95,6 @@ impl Resolver {
     }
 
     fn find(&self, wanted: &WantedModule) -> Option<ModuleSymbols> {
-        // The cache has what was read from a PDB or a Breakpad file under the PDB's key: both are exact, and the PDB
-        // would have been taken if there had been one.
-        if let Some(module) = wanted.pdb.as_ref().and_then(|_| self.cached(wanted, FileKind::Pdb)) {
-            return Some(module);
-        }
         let mut candidates: Vec<Candidate> = Vec::new();
         for locator in &self.locators {
             for candidate in locator.candidates(wanted) {
@@ -109,20 +105,22 @@ impl Resolver {
         }
         // Stable: the order of the locators decides between files of one kind.
         candidates.sort_by_key(|c| c.kind);
-        let exact = candidates.partition_point(|c| c.kind < FileKind::Image);
-        let (exact, images) = candidates.split_at_checked(exact)?;
-        self.read_any(exact, wanted)
-            .or_else(|| self.cached(wanted, FileKind::Image))
-            .or_else(|| self.read_any(images, wanted))
+        self.read_any(&candidates, wanted)
     }
 
     /// The first of several files that fits.
     fn read_any(&self, candidates: &[Candidate], wanted: &WantedModule) -> Option<ModuleSymbols> {
         for candidate in candidates {
-            match self.read(candidate, wanted) {
+            let entry = self.entry(candidate, wanted);
+            if let Some(module) = entry.as_ref().and_then(|entry| self.cached(entry)) {
+                return Some(module);
+            }
+            match self.read(candidate, wanted, entry.as_ref().map_or("", |entry| entry.key.as_str())) {
                 Ok(Some(module)) => {
                     tracing::debug!("{}: symbols read", candidate.file.display());
-                    self.keep(wanted, candidate, &module);
+                    if let Some(entry) = &entry {
+                        keep(entry, &module);
+                    }
                     return Some(module);
                 }
                 Ok(None) => tracing::debug!("{}: not what is wanted, skipped", candidate.file.display()),
@@ -137,6 +135,7 @@ impl Resolver {
         &self,
         candidate: &Candidate,
         wanted: &WantedModule,
+        key: &str,
     ) -> Result<Option<ModuleSymbols>, SymbolError> {
         let file = candidate.file.as_path();
         let io = |source| SymbolError::Io { file: file.to_path_buf(), source };
@@ -144,8 +143,6 @@ impl Resolver {
         if bytes > MAX_FILE {
             return Err(SymbolError::TooLarge { file: file.to_path_buf(), bytes, limit: MAX_FILE });
         }
-        let key = cache_key(wanted, candidate.kind);
-        let key = key.as_deref().unwrap_or("");
         match (candidate.kind, &wanted.pdb, &wanted.image) {
             (FileKind::Pdb, Some(wanted), _) => pdb::open(file, Some(wanted), key).map(Some),
             (FileKind::Breakpad, Some(wanted), _) => {
@@ -169,46 +166,55 @@ impl Resolver {
         }
     }
 
-    /// The file of the compact cache, if the module has a name that may be one.
-    fn cache_file(&self, wanted: &WantedModule, kind: FileKind) -> Option<PathBuf> {
-        let (name, id) = cache_names(wanted, kind)?;
-        Some(self.folder.as_ref()?.join(name.as_str()).join(format!("{id}.v{}", image::VERSION)))
+    /// Where the compact cache has what was read from a file, if it may have it: GUID and age are what the file itself says, so the key is
+    /// also which file it is, and what came with a trace stays out.
+    fn entry(&self, candidate: &Candidate, wanted: &WantedModule) -> Option<CacheEntry> {
+        let folder = self.folder.as_ref().filter(|_| candidate.is_named)?;
+        let (name, id) = cache_names(wanted, candidate.kind)?;
+        let stamp = Stamp::of(&candidate.file).filter(|stamp| stamp.bytes >= self.least_cached)?;
+        let file = format!("{id}-{}.v{}", stamp.short(), image::VERSION);
+        Some(CacheEntry {
+            file: folder.join(name.as_str()).join(file),
+            key: format!("{name}/{id}, {}", stamp.text()),
+        })
     }
 
-    fn cached(&self, wanted: &WantedModule, kind: FileKind) -> Option<ModuleSymbols> {
-        let file = self.cache_file(wanted, kind)?;
-        match ModuleSymbols::open(&file, &cache_key(wanted, kind)?) {
+    fn cached(&self, entry: &CacheEntry) -> Option<ModuleSymbols> {
+        match ModuleSymbols::open(&entry.file, &entry.key) {
             Ok(module) => {
-                tracing::debug!("{}: symbols from the compact cache", file.display());
+                tracing::debug!("{}: symbols from the compact cache", entry.file.display());
                 Some(module)
             }
             Err(SymbolError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                // It is made again from the symbol file, if that is still there.
-                self.note(&file, &error);
+                // It is made again from the symbol file.
+                self.note(&entry.file, &error);
                 None
             }
         }
     }
+}
 
-    /// Writes a file of the compact cache. Without a place for it there is none the next time, and nothing worse.
-    fn keep(&self, wanted: &WantedModule, candidate: &Candidate, module: &ModuleSymbols) {
-        if fs::metadata(&candidate.file).is_ok_and(|file| file.len() < self.least_cached) {
-            return;
-        }
-        let Some(file) = self.cache_file(wanted, candidate.kind) else { return };
-        let Some(folder) = file.parent() else { return };
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| etwhy_scratch::Scratch::beside(&file))
-            .and_then(|scratch| {
-                let whole = scratch.path().join("whole");
-                fs::write(&whole, module.bytes())?;
-                // Readers see the whole file or none.
-                fs::rename(&whole, &file)
-            });
-        // A folder that cannot be written is no reason to tell anything: all works but slower.
-        drop(written);
-    }
+/// A file of the compact cache.
+struct CacheEntry {
+    file: PathBuf,
+    /// What it says that it is of.
+    key: String,
+}
+
+/// Writes a file of the compact cache. Without a place for it there is none the next time, and nothing worse.
+fn keep(entry: &CacheEntry, module: &ModuleSymbols) {
+    let Some(folder) = entry.file.parent() else { return };
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| etwhy_scratch::Scratch::beside(&entry.file))
+        .and_then(|scratch| {
+            let whole = scratch.path().join("whole");
+            fs::write(&whole, module.bytes())?;
+            // Readers see the whole file or none.
+            fs::rename(&whole, &entry.file)
+        });
+    // A folder that cannot be written is no reason to tell anything: all works but slower.
+    drop(written);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -224,11 +230,6 @@ fn cache_names(wanted: &WantedModule, kind: FileKind) -> Option<(SafeName, Strin
         }
         _ => None,
     }
-}
-
-/// What a file of the compact cache says that it is of.
-fn cache_key(wanted: &WantedModule, kind: FileKind) -> Option<String> {
-    cache_names(wanted, kind).map(|(name, id)| format!("{name}/{id}"))
 }
 
 /// The folder of the compact cache: `symbols` in `ETWHY_CACHE`, or else in etwhy's folder where this system keeps

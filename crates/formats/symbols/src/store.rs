@@ -63,7 +63,7 @@ impl Locate for SymbolStore {
     fn candidates(&self, wanted: &WantedModule) -> Vec<Candidate> {
         let mut found = Vec::new();
         let mut add = |dir: &Path, components: &[&str], kind| {
-            found.extend(self.find(dir, components).map(|file| Candidate { file, kind }));
+            found.extend(self.find(dir, components).map(|file| Candidate { file, kind, is_named: true }));
         };
         for dir in &self.dirs {
             if let Some(pdb) = &wanted.pdb

@@ -11,7 +11,7 @@ use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, duration_ns, percent, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
-use etwhy_etl::read::{EtlFile, OpenOptions};
+use etwhy_etl::read::{EtlFile, OpenOptions, joint_trace_id};
 use etwhy_report::Report;
 use etwhy_rules::{Answer, Rule, Severity};
 use etwhy_table::Database;
@@ -126,7 +126,8 @@ fn traces_in(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// What a segment says, from the cache if it was read before.
 fn segment(args: &Args, file: &Path, rules: &[Rule], cache: Option<&Cache>) -> Segment {
     let shown = file.display().to_string();
-    let id = EtlFile::open(file, file, &OpenOptions::default()).map(|file| file.trace_id()).ok();
+    let content = EtlFile::open(file, file, &OpenOptions::default()).map(|file| file.trace_id()).ok();
+    let id = content.and_then(|content| id_of(content, file));
     let known = id.as_ref().zip(cache).filter(|_| !args.fresh).and_then(|(id, cache)| cache.get(id));
     if let Some(known) = known {
         return Segment { file: shown, ..known };
@@ -153,6 +154,15 @@ fn segment(args: &Args, file: &Path, rules: &[Rule], cache: Option<&Cache>) -> S
             error: Some(format!("{error:#}")),
         },
     }
+}
+
+/// What an answer is kept under. The name of a content is made from parts of it, so that a file can be made to have that of another: the answer
+/// is of this file alone, as it is now.
+fn id_of(content: String, file: &Path) -> Option<String> {
+    let file = std::fs::canonicalize(file).ok()?;
+    let is = std::fs::metadata(&file).ok()?;
+    let modified = is.modified().ok()?;
+    Some(joint_trace_id(&[content, format!("{} {modified:?} {}", is.len(), file.display())]))
 }
 
 fn read(args: &Args, file: &Path, rules: &[Rule]) -> anyhow::Result<Segment> {
@@ -236,7 +246,7 @@ fn document(all: &[Segment]) -> Doc {
     doc
 }
 
-/// What was found in segments before, by the ids of their contents.
+/// What was found in segments before, each under its [`id_of`].
 struct Cache(PathBuf);
 
 impl Cache {
@@ -263,5 +273,31 @@ impl Cache {
             })
             .is_ok();
         tracing::debug!("{}: {}", self.path(id).display(), if written { "written" } else { "not written" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::id_of;
+
+    #[test]
+    fn a_twin_of_the_same_content_id_has_an_answer_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (honest, twin) = (folder.path().join("honest.etl"), folder.path().join("twin.etl"));
+        std::fs::write(&honest, "honest").unwrap();
+        std::fs::write(&twin, "forged").unwrap();
+        let time = std::fs::metadata(&honest).unwrap().modified().unwrap();
+        let touch = |file: &std::path::Path, time| {
+            std::fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
+        };
+        touch(&twin, time);
+        let id = |file: &std::path::Path| id_of("the same".to_owned(), file);
+        let first = id(&honest);
+        assert!(first.is_some());
+        assert_ne!(id(&twin), first);
+        assert_eq!(id(&honest), first);
+        touch(&honest, time + std::time::Duration::from_secs(2));
+        assert_ne!(id(&honest), first);
+        assert_ne!(id_of("another".to_owned(), &honest), id(&honest));
     }
 }

@@ -6,6 +6,7 @@ use super::shared::Shared;
 use super::tree::{InTree, Tree, inside};
 use super::{cabinet, folder, place};
 use crate::server::{Server, shown};
+use crate::stamp::Stamp;
 use crate::verify::identify;
 use crate::{Candidate, FileKind, WantedModule};
 use std::fs::{self, File};
@@ -42,11 +43,18 @@ pub struct Chain {
     pub(super) shared: Arc<Shared>,
     /// A folder of it cannot be reached from this system.
     pub(super) unreachable: bool,
+    /// It is a folder beside a trace, which the user did not name.
+    pub(super) is_beside: bool,
 }
 
 impl Chain {
     pub(super) fn new(shared: &Arc<Shared>, shown_as: String, caches: Vec<Tree>, far: Far) -> Chain {
-        Chain { shown: shown(&shown_as), caches, far, shared: Arc::clone(shared), unreachable: false }
+        let shared = Arc::clone(shared);
+        Chain { shown: shown(&shown_as), caches, far, shared, unreachable: false, is_beside: false }
+    }
+
+    pub(super) fn candidate(&self, file: PathBuf, ask: &Ask) -> Candidate {
+        Candidate { file, kind: ask.kind, is_named: !self.is_beside }
     }
 
     /// A PDB or Breakpad file of the module.
@@ -205,7 +213,7 @@ impl Chain {
             }
         }
         self.note(attempts, ask, Outcome::Found(place.clone()));
-        Some(Candidate { file: place, kind: ask.kind })
+        Some(self.candidate(place, ask))
     }
 
     fn cannot_keep(&self, to: &Path, error: &std::io::Error, ask: &Ask, attempts: &mut Vec<Attempt>) {
@@ -244,7 +252,11 @@ impl Chain {
         wanted: &WantedModule,
         attempts: &mut Vec<Attempt>,
     ) -> Option<Candidate> {
-        let default = Tree { root: self.shared.options.default_store.clone() };
+        let mut default = Tree { root: self.shared.options.default_store.clone() };
+        if self.is_beside {
+            // What came with one trace is not for others: it gets a place that only this cabinet leads to.
+            default.root = default.root.join(".etwhy").join(Stamp::of(cabinet)?.short());
+        }
         // A cache keeps what it unpacks; of a store that is not ours, the default store does.
         let is_cache = self.caches.contains(tree);
         let targets: Vec<Tree> = match (near.is_empty(), is_cache) {
@@ -258,13 +270,13 @@ impl Chain {
                 && identify(&file).is_ok_and(|identity| identity.fits(wanted))
             {
                 self.note(attempts, ask, Outcome::Found(file.clone()));
-                return Some(Candidate { file, kind: ask.kind });
+                return Some(self.candidate(file, ask));
             }
         }
         let origin = cabinet.display().to_string();
         let file = self.unpacked(cabinet, &origin, &targets, ask, wanted, attempts)?;
         self.note(attempts, ask, Outcome::Fetched { file: file.clone(), bytes: 0 });
-        Some(Candidate { file, kind: ask.kind })
+        Some(self.candidate(file, ask))
     }
 
     /// Unpacks into the nearest cache, checks, and puts it into the others.

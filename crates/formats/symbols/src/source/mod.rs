@@ -57,12 +57,9 @@ impl SymbolPath {
         let mut chains = Vec::new();
         // What the trace brings along comes first: it is for exactly these modules.
         for folder in &shared.options.beside {
-            chains.push(Chain::new(
-                &shared,
-                folder.display().to_string(),
-                Vec::new(),
-                Far::Folder(folder.clone()),
-            ));
+            let shown = folder.display().to_string();
+            let chain = Chain::new(&shared, shown, Vec::new(), Far::Folder(folder.clone()));
+            chains.push(Chain { is_beside: true, ..chain });
         }
         let mut kept: Vec<Tree> = Vec::new();
         for element in &self.elements {

@@ -150,7 +150,7 @@ impl Chain {
         };
         let Some(file) = kept else { return Answer::Bad };
         note(server, attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
-        Answer::Got(Candidate { file, kind: ask.kind })
+        Answer::Got(self.candidate(file, ask))
     }
 
     /// `/buildid/ID/debuginfo` and `/buildid/ID/executable` (debuginfod(8), "Webapi"). The build id of an image is the GUID of
@@ -191,7 +191,7 @@ impl Chain {
             let origin = server.shown_target(&parts);
             let file = self.keep(&received.file, &origin, &self.caches, ask, wanted, attempts)?;
             note(server, attempts, ask, Outcome::Fetched { file: file.clone(), bytes: received.bytes });
-            return Some(Candidate { file, kind: ask.kind });
+            return Some(self.candidate(file, ask));
         }
         server.remember_missing(&key, cache);
         note(server, attempts, ask, Outcome::NotFound);

@@ -6,7 +6,7 @@ use etwhy_base::rng::Rng;
 use etwhy_symbols::source::Outcome;
 use etwhy_symbols::verify::{Identity, VerifyError, identify};
 use etwhy_symbols::{
-    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, SourceOptions, SymbolPath, WantedModule,
+    Candidate, FileKind, ImageKey, Locate as _, ModuleKey, Resolver, SourceOptions, SymbolPath, WantedModule,
     parse_store_id,
 };
 use std::path::Path;
@@ -199,6 +199,53 @@ fn what_lies_beside_the_trace_comes_first() {
     let beside = vec![temp.path().join("trace.etl.NGENPDB")];
     let candidates = find(&at(&temp, "dir"), SourceOptions { beside, ..options(&temp) });
     assert!(candidates[0].file.ends_with("trace.etl.NGENPDB/App.pdb"));
+}
+
+/// What came with a trace names its functions, and those of no other trace.
+#[test]
+fn the_compact_cache_is_of_files_that_the_user_named() {
+    let temp = Temp::new("compact");
+    let sym = |function: &str| {
+        format!("MODULE windows x86_64 {ID} App.pdb\nFUNC 1000 10 0 {function}\n").into_bytes()
+    };
+    temp.write(&format!("zip/symbols/App.pdb/{ID}/App.sym"), &sym("forged"));
+    let honest = temp.write(&format!("store/App.pdb/{ID}/App.sym"), &sym("honest"));
+    let path = format!("srv*{}", at(&temp, "store"));
+    let function = |beside: &str| {
+        let beside = vec![temp.path().join(beside)];
+        let locators = SymbolPath::parse(&path).unwrap().locators(SourceOptions { beside, ..options(&temp) });
+        let resolver = Resolver::new(locators, Some(temp.path().join("compact"))).caching_all();
+        let module = resolver.load(&wanted()).unwrap();
+        assert_eq!(resolver.problems(), []);
+        module.lookup(0x1004).unwrap().function.plain.to_owned()
+    };
+    let kept = || temp.files(true).iter().filter(|file| file.starts_with("compact/")).count();
+    assert_eq!((function("zip/symbols"), kept()), ("forged".to_owned(), 0));
+    assert_eq!((function("none"), kept()), ("honest".to_owned(), 1));
+    assert_eq!((function("zip/symbols"), kept()), ("forged".to_owned(), 1));
+    // Size and time of the file decide: with the same ones it is not read again, with others it is.
+    let time = std::fs::metadata(&honest).unwrap().modified().unwrap();
+    std::fs::write(&honest, sym("unread")).unwrap();
+    let file = std::fs::File::options().write(true).open(&honest).unwrap();
+    file.set_modified(time).unwrap();
+    assert_eq!(function("none"), "honest");
+    file.set_modified(time + std::time::Duration::from_secs(2)).unwrap();
+    assert_eq!(function("none"), "unread");
+}
+
+/// Nor does a cabinet beside a trace fill the store that all traces share.
+#[test]
+fn a_cabinet_beside_a_trace_is_for_that_trace() {
+    let temp = Temp::new("beside-cabinet");
+    let packed = cabinet(&[("App.pdb", &good())]);
+    temp.write(&format!("trace/App.pdb/{ID}/App.pd_"), &packed);
+    let beside = vec![temp.path().join("trace")];
+    for _ in 0..2 {
+        let candidates = find("", SourceOptions { beside: beside.clone(), ..options(&temp) });
+        assert!(candidates.len() == 1 && !candidates[0].is_named, "{candidates:?}");
+        assert!(candidates[0].file.ends_with(format!("App.pdb/{ID}/App.pdb")));
+    }
+    assert_eq!(temp.files(false), [format!("trace/App.pdb/{ID}/App.pd_")], "nothing in the shared store");
 }
 
 #[test]
