@@ -131,6 +131,8 @@ impl Engine {
         connection.execute_batch(
             "PRAGMA case_sensitive_like = ON; PRAGMA temp_store = FILE; PRAGMA trusted_schema = ON;",
         )?;
+        // Of the whole process. Sorting and grouping go to temporary files; what a query holds beyond this is made to be large.
+        connection.pragma_update(None, "hard_heap_limit", limits::HEAP_BYTES)?;
         let mut names = Vec::new();
         let missed = Arc::new(AtomicBool::new(false));
         for table in db.tables() {
@@ -223,6 +225,7 @@ impl Engine {
         limits: &Limits,
     ) -> Result<(Table, bool), SqlError> {
         self.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limits.value_bytes)?;
+        self.connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, limits.pattern_bytes)?;
         self.budget.begin(limits);
         self.gate.refusal.take();
         let ask = result::Ask {

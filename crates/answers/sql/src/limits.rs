@@ -15,19 +15,23 @@ pub struct Limits {
     /// Bytes of one value or row: functions that make long texts out of nothing, and those whose time grows with the square of the
     /// length, end there.
     pub value_bytes: i32,
+    /// Bytes of a pattern of `LIKE` or `GLOB`: comparing takes as many steps as pattern and text have bytes, multiplied, and nothing ends it.
+    pub pattern_bytes: i32,
     /// Bytes of all values of the result.
     pub result_bytes: Option<usize>,
 }
 
 impl Limits {
     /// Somebody who waits at his own terminal and can end it.
-    pub const OWNER: Limits = Limits { steps: None, time: None, value_bytes: 256 << 20, result_bytes: None };
+    pub const OWNER: Limits =
+        Limits { steps: None, time: None, value_bytes: 256 << 20, pattern_bytes: 50_000, result_bytes: None };
 
     /// A finding or a view, which may have been written by others. A table of 100 million rows may be read twenty times.
     pub const FINDING: Limits = Limits {
         steps: Some(20_000_000_000),
         time: Some(Duration::from_secs(300)),
         value_bytes: 1 << 20,
+        pattern_bytes: 256,
         result_bytes: Some(64 << 20),
     };
 
@@ -36,6 +40,7 @@ impl Limits {
         steps: None,
         time: Some(Duration::from_secs(120)),
         value_bytes: 1 << 20,
+        pattern_bytes: 256,
         result_bytes: Some(64 << 20),
     };
 
@@ -43,6 +48,9 @@ impl Limits {
     pub const FILE: Limits =
         Limits { result_bytes: Some(512 << 20), time: Some(Duration::from_secs(600)), ..Limits::PAGE };
 }
+
+/// Most memory that SQLite takes in this process.
+pub const HEAP_BYTES: i64 = 2 << 30;
 
 /// Steps between two looks at the budget.
 pub const STRIDE: i32 = 1000;

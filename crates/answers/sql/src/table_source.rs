@@ -354,6 +354,10 @@ impl<'t> TableCursor<'t> {
         if let Some(rows) = &self.source.rows {
             return Rows::List { rows: rows.clone(), next: 0 };
         }
+        // A join whose key is NULL asks for it once for each row of the other side.
+        if self.checks.iter().any(|check| matches!(check, Check::Never)) {
+            return Rows::Range { next: 0, end: 0 };
+        }
         let all = self.source.table.rows() as u32;
         let (mut next, mut end) = (0, all);
         if let Some(sorted) = self.source.sorted {

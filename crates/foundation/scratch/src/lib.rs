@@ -47,8 +47,8 @@ impl Scratch {
     /// The system's.
     pub fn new(parent: Option<&Path>) -> io::Result<Scratch> {
         match parent {
-            Some(parent) => Scratch::named(PREFIX, parent),
-            None => Scratch::named(PREFIX, &std::env::temp_dir()),
+            Some(parent) => Scratch::named(PREFIX, parent, true),
+            None => Scratch::named(PREFIX, &std::env::temp_dir(), true),
         }
     }
 
@@ -59,15 +59,23 @@ impl Scratch {
     /// The system's.
     pub fn beside(target: &Path) -> io::Result<Scratch> {
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Scratch::named(&format!(".{PREFIX}"), parent)
+        Scratch::named(&format!(".{PREFIX}"), parent, false)
     }
 
-    fn named(prefix: &str, parent: &Path) -> io::Result<Scratch> {
+    /// `own`: nobody else may look into it. What becomes an ordinary folder has the rights of one.
+    fn named(prefix: &str, parent: &Path, own: bool) -> io::Result<Scratch> {
         live::watch();
         // A path that is relative means another place when the program changes its folder.
         let parent = std::path::absolute(parent)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix).suffix(SUFFIX).rand_bytes(RANDOM);
+        #[cfg(unix)]
+        if own {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        #[cfg(not(unix))]
+        let _ = own;
         let (folder, number) = live::register(|| builder.tempdir_in(&parent).map(tempfile::TempDir::keep))?;
         let mut scratch = Scratch { path: folder, number, mark: None };
         scratch.mark = Some(mark(&scratch.path)?);

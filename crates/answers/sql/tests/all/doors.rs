@@ -305,6 +305,7 @@ fn limits_end_what_is_endless_or_large() {
             "longer than the limit",
         ),
         (format!("{endless} SELECT hex(zeroblob(500000)) AS x FROM n"), "the result is larger"),
+        (format!("SELECT 'a' LIKE '{}' AS x", "%a".repeat(200)), "pattern too complex"),
     ] {
         let error = ask(&engine, &sql).unwrap_err();
         assert!(error.contains(said), "{sql}: {error}");
@@ -313,6 +314,17 @@ fn limits_end_what_is_endless_or_large() {
     let no_time = Limits { time: Some(std::time::Duration::ZERO), ..Limits::PAGE };
     let error = engine.query_within("answer", &format!("{endless} SELECT count(*) AS n FROM n"), 1, &no_time);
     assert!(error.unwrap_err().to_string().contains("more than 0 s"));
+}
+
+#[test]
+fn a_join_whose_key_is_null_reads_nothing() {
+    let engine = Engine::new(&database()).unwrap();
+    let none = "= nullif(a.cpu, a.cpu)";
+    let sql = format!(
+        "SELECT count(*) AS n FROM sample a LEFT JOIN sample b ON b.cpu {none} LEFT JOIN sample c ON c.cpu {none} LEFT JOIN sample d ON d.cpu {none}"
+    );
+    // Three tables read for each row of the first take more steps than there are.
+    assert_eq!(ask(&engine, &sql).unwrap(), "n I64(100)");
 }
 
 #[test]

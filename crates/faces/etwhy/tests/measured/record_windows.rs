@@ -391,7 +391,7 @@ fn a_machine_is_recorded_and_looked_at() {
         ("live cpu --until-finding dpc.nothing", "there is no finding"),
         ("live cpu --save x.etl", "--save"),
         ("live nonsense", "nonsense"),
-        ("live", "--replay"),
+        ("live", "PROFILES"),
     ] {
         let output = machine.etwhy(line).outcome();
         assert!(output.status.code() == Some(2) && text(&output).contains(why), "{line}: {output:?}");
