@@ -221,7 +221,11 @@ pub(crate) fn pool(t: &Pool, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
         size: t.size.clone().unwrap_or(Dist::constant(256.0)),
         paged: t.paged,
         back: GiveBack { after: t.free_after.clone(), leak: t.leak.unwrap_or(0.0) },
-        next: 0xFFFF_B400_0000_0000 + (site.seed % 4096) * 0x1_0000_0000,
+        // Each has room of its own, in 32 bits too: a block of one is not freed by another.
+        next: match w.facts.pointer_size {
+            4 => 0x8000_0000 + (site.seed % 40) * 0x300_0000,
+            _ => 0xFFFF_B400_0000_0000 + (site.seed % 4096) * 0x1_0000_0000,
+        },
     };
     events(site, w, None, Box::new(kind))
 }
