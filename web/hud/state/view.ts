@@ -65,8 +65,12 @@ export const EMPTY: View = {
 
 export const view = signal<View>(EMPTY);
 
+/** What is drawn before the view has it (a selection while a hand drags) belongs to the panel that is left: it is caught up with first. */
+export const ahead: { catchUp?: () => void } = {};
+
 /** Changes some of it. */
 export function look(change: Partial<View>): void {
+  if (change.panel !== undefined || change.trace !== undefined) ahead.catchUp?.();
   view.value = { ...view.value, ...change };
 }
 

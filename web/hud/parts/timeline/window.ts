@@ -2,7 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { later } from "../../base/awaited.ts";
-import { look, shown, view, whole, type Range } from "../../state/view.ts";
+import { ahead, look, shown, view, whole, type Range } from "../../state/view.ts";
 
 export const live = signal<Range>([0, 1]);
 /** Where the pointer or the keyboard is: a moment and a lane. */
@@ -54,16 +54,18 @@ export function panBy(share: number): void {
 /** Selects while a hand drags: panels follow every 150 ms, and exactly at the end. */
 export function select(range: Range | null, last: boolean): void {
   next = range && [Math.round(Math.min(...range)), Math.round(Math.max(...range, Math.min(...range) + 1))];
-  const now = () => {
-    selecting?.();
-    selecting = undefined;
-    sent = performance.now();
-    const same = JSON.stringify(view.value.selection) === JSON.stringify(next);
-    if (!same) look({ selection: next, ...(next ? {} : { finding: null }) });
-  };
   drawn.value = next;
-  if (last) now();
-  else if (selecting === undefined) selecting = later(now, Math.max(0, 150 - (performance.now() - sent)));
+  if (last) send();
+  else if (selecting === undefined) selecting = later(send, Math.max(0, 150 - (performance.now() - sent)));
+}
+
+/** Has the view what is drawn. */
+function send(): void {
+  selecting?.();
+  selecting = undefined;
+  sent = performance.now();
+  const same = JSON.stringify(view.value.selection) === JSON.stringify(next);
+  if (!same) look({ selection: next, ...(next ? {} : { finding: null }) });
 }
 
 /** The selection as it is drawn. */
@@ -71,6 +73,9 @@ export const drawn = signal<Range | null>(null);
 
 /** Follows the view until the returned function is called. */
 export function startWindow(): () => void {
+  ahead.catchUp = () => {
+    if (selecting !== undefined) send();
+  };
   return effect(() => {
     const [range, selection] = [shown.value, view.value.selection];
     if (moving === undefined) live.value = clamp(range);
