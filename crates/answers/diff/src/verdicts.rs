@@ -1,7 +1,7 @@
 //! Findings before and after: resolved, new, worse, better, the same.
 //!
 //! A finding is compared by id and culprit. Costs are divided by the time of the processors in which the events were recorded that it rests on
-//! ([`Observed`]); a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
+//! (samples, the kernel's, or others); a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
 //! them could make is not called better or worse. Nor is a finding resolved or new that the other trace misses by less than that: limits are
 //! crossed by chance.
 
