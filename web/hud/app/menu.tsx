@@ -6,6 +6,7 @@ import { all, bind } from "../base/keys.ts";
 import { choose, chosen, THEMES } from "../base/theme.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { useOverPage } from "../parts/over_page.ts";
 import { session } from "../state/session.ts";
 import { writing } from "../state/writing.ts";
 import { dialog, saveReport, share } from "./commands.ts";
@@ -59,14 +60,7 @@ function Help(props: { onClose: () => void }) {
 /** How the page looks, and what is done more rarely. */
 function Settings(props: { show: (dialog: "open" | "help") => void; close: () => void }) {
   const element = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    element.current?.querySelector<HTMLElement>("button, select")?.focus();
-    const outside = (event: PointerEvent) => {
-      if (!(event.target as Element).closest?.(".settings, .settings-button")) props.close();
-    };
-    document.addEventListener("pointerdown", outside);
-    return () => document.removeEventListener("pointerdown", outside);
-  }, []);
+  useOverPage(element, "button, select", props.close, ".settings-button");
   return (
     <div
       class="settings"

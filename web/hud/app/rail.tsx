@@ -1,10 +1,11 @@
 /** Where to go: the panels that matter for this trace as icons, all of them in a list that can be searched. */
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { whyEmpty } from "../parts/box.tsx";
 import { Command } from "../parts/command.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { useOverPage } from "../parts/over_page.ts";
 import { WHERE } from "../state/select.ts";
 import { look, report, schema, view } from "../state/view.ts";
 import { GROUPS, groups, ORDER } from "./order.ts";
@@ -53,15 +54,7 @@ const isEmpty = (panel: Panel) => schema.value !== null && whyEmpty(panel.tables
 function List() {
   const [text, setText] = useState("");
   const element = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    element.current?.querySelector("input")?.focus();
-    const outside = (event: PointerEvent) => {
-      const target = event.target as Element;
-      if (!element.current?.contains(target) && !target.closest?.(".all, .menu-button")) listed.value = false;
-    };
-    document.addEventListener("pointerdown", outside);
-    return () => document.removeEventListener("pointerdown", outside);
-  }, []);
+  useOverPage(element, "input", () => (listed.value = false), ".all, .menu-button");
   const wanted = text.trim().toLowerCase();
   const fits = (panel: Panel) => `${panel.title} ${panel.about}`.toLowerCase().includes(wanted);
   const empty = ORDER.filter((panel) => isEmpty(panel) && fits(panel));

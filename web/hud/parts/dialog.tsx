@@ -1,11 +1,11 @@
 /** A window over the page: the browser's own dialog keeps the focus inside and gives it back. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     element.current?.showModal();
     // Who opens a dialog to type something wants to type.
     element.current?.querySelector<HTMLElement>("input")?.focus();

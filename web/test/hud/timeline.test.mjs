@@ -120,3 +120,29 @@ test("the table holds what is drawn, and nothing of the timeline shuts anybody o
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("a zoom that is still drawn belongs to the panel that is left, and a list that opens takes the next key", async () => {
+  const { page, wrong, context } = await open("demo");
+  await page.locator(".rail button", { hasText: "Files" }).click();
+  await settled(page);
+  await page.evaluate(() => {
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "w", bubbles: true }));
+    [...document.querySelectorAll(".rail button")].find((one) => one.textContent.includes("Disk")).click();
+  });
+  const { zoom, panel } = await viewOf(page);
+  assert.equal(panel, "disk");
+  assert.ok(zoom);
+  await page.goBack();
+  const left = await viewOf(page);
+  assert.deepEqual([left.panel, left.zoom], ["files", zoom]);
+  const focused = await page.evaluate(async () => {
+    document.querySelector(".rail .all").click();
+    while (!document.querySelector(".flyout input")) await Promise.resolve();
+    return document.activeElement === document.querySelector(".flyout input");
+  });
+  assert.ok(focused, "a key before the next frame would go to the page below");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".flyout").count(), 0);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

@@ -1,6 +1,7 @@
 /** A menu at a cell: arrows move, Enter takes, Escape closes and gives the focus back. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { giveBack, useOverPage } from "../over_page.ts";
 
 export interface Item {
   text: string;
@@ -16,25 +17,18 @@ export interface MenuAt {
 
 export function Menu(props: { at: MenuAt; label: string; onClose: () => void }) {
   const box = useRef<HTMLDivElement>(null);
-  const before = useRef<Element | null>(null);
-  useEffect(() => {
-    before.current = document.activeElement;
+  useLayoutEffect(() => {
     const element = box.current;
     if (element) {
       const { width, height } = element.getBoundingClientRect();
       element.style.left = `${Math.max(4, Math.min(props.at.x, innerWidth - width - 4))}px`;
       element.style.top = `${Math.max(4, Math.min(props.at.y, innerHeight - height - 4))}px`;
     }
-    element?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    const away = (event: PointerEvent) => {
-      if (!element?.contains(event.target as Node)) props.onClose();
-    };
-    addEventListener("pointerdown", away);
-    return () => removeEventListener("pointerdown", away);
   }, []);
+  const before = useOverPage(box, "[role=menuitem]", props.onClose);
   const close = () => {
     props.onClose();
-    if (before.current instanceof HTMLElement) before.current.focus();
+    giveBack(before);
   };
   const move = (by: number) => {
     const all = [...(box.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../../base/value.ts";
 import { addFilter } from "../../state/view.ts";
 import { copy } from "../box.tsx";
+import { giveBack, useOverPage } from "../over_page.ts";
 import { change, isCode, pointed, settings, takeStep, type Pointed } from "./model.ts";
 
 export interface Action {
@@ -74,18 +75,8 @@ export function act(key: string): void {
 export function Menu(props: { at: Pointed; x: number; y: number; more: Action[]; onClose: () => void }) {
   const element = useRef<HTMLDivElement>(null);
   const list = [...actions(props.at), ...props.more];
-  useEffect(() => {
-    const before = document.activeElement;
-    element.current?.querySelector<HTMLElement>("button")?.focus();
-    const away = (event: Event) => {
-      if (!element.current?.contains(event.target as Node)) props.onClose();
-    };
-    addEventListener("mousedown", away);
-    return () => {
-      removeEventListener("mousedown", away);
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
-  }, []);
+  const before = useOverPage(element, "button", props.onClose);
+  useEffect(() => () => giveBack(before), []);
   const move = (event: KeyboardEvent) => {
     const all = [...(element.current?.querySelectorAll<HTMLElement>("button") ?? [])];
     const at = all.indexOf(document.activeElement as HTMLElement);

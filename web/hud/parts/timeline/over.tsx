@@ -1,6 +1,6 @@
 /** What stands over the timeline: the values under the cursor, and what can be done with them. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { zoomTo } from "../../state/view.ts";
 import { bandColor, type Colors } from "./paint.ts";
 import type { Reading } from "./read.ts";
@@ -31,7 +31,7 @@ export function Tip(props: { x: number; y: number; reading: Reading; colors: Col
 export function ContextMenu(props: { x: number; y: number; reading: Reading; filter: (reading: Reading, not: boolean) => void; close: (back: boolean) => void }) {
   const { reading } = props;
   const element = useRef<HTMLDivElement>(null);
-  useEffect(() => element.current?.querySelector("button")?.focus(), []);
+  useLayoutEffect(() => element.current?.querySelector("button")?.focus(), []);
   const key = (event: KeyboardEvent) => {
     const items = [...(element.current?.querySelectorAll("button") ?? [])];
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;

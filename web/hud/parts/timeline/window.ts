@@ -29,15 +29,19 @@ export function show(range: Range): void {
   if (before === undefined) before = view.value.zoom;
   live.value = clamp(range);
   moving?.();
-  moving = later(() => {
-    const [first, end] = whole.value;
-    const now = live.value;
-    const zoom: Range | null = now[0] <= first && now[1] >= end ? null : now;
-    const past = [...view.value.past.slice(-49), before ?? null];
-    before = undefined;
-    moving = undefined;
-    look({ zoom, past });
-  }, 200);
+  moving = later(rest, 200);
+}
+
+/** Has the view the stretch that is shown. */
+function rest(): void {
+  const [first, end] = whole.value;
+  const now = live.value;
+  const zoom: Range | null = now[0] <= first && now[1] >= end ? null : now;
+  const past = [...view.value.past.slice(-49), before ?? null];
+  before = undefined;
+  moving?.();
+  moving = undefined;
+  look({ zoom, past });
 }
 
 export function zoomBy(factor: number, around: number): void {
@@ -74,6 +78,7 @@ export const drawn = signal<Range | null>(null);
 /** Follows the view until the returned function is called. */
 export function startWindow(): () => void {
   ahead.catchUp = () => {
+    if (moving !== undefined) rest();
     if (selecting !== undefined) send();
   };
   return effect(() => {
