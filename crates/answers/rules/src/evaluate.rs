@@ -115,13 +115,17 @@ pub struct Outcome {
 const MOST_HITS: usize = 100;
 
 /// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, costliest first.
-pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
-    let facts = Facts::of(engine.database());
-    let read = |rule: &&Rule| engine.database().get(rule.over.table()).is_some();
+///
+/// # Errors
+/// If SQLite refuses a table.
+pub fn evaluate_all(db: &Database, rules: &[Rule]) -> Result<Vec<Outcome>, SqlError> {
+    let engine = Engine::new(db)?;
+    let facts = Facts::of(db);
+    let read = |rule: &&Rule| db.get(rule.over.table()).is_some();
     // What was not found has no severity, but its finding has one.
     let asked = |rule: &Rule| {
         let begin = Instant::now();
-        let outcome = ask(engine, rule, &facts);
+        let outcome = ask(&engine, rule, &facts);
         tracing::debug!("finding {}: {:?}, {:.3} s", rule.id, outcome.answer, begin.elapsed().as_secs_f64());
         (outcome.severity.unwrap_or(rule.severity), outcome)
     };
@@ -140,7 +144,7 @@ pub fn evaluate_all(engine: &Engine, rules: &[Rule]) -> Vec<Outcome> {
             .then_with(|| cost(b).cmp(&cost(a)))
             .then_with(|| a.id.cmp(&b.id))
     });
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 /// An all-clear never stands beside a finding above info.

@@ -102,14 +102,12 @@ impl Watch {
         let output = follower.tables(&window, &self.tables, &self.memory)?;
         let (mut db, stats) = (output.db, output.stats);
         derive(&mut db, Some(&self.tables), &self.memory)?;
-        let engine = Engine::new(&db)?;
-        let outcomes = evaluate_all(&engine, &self.rules);
+        let outcomes = evaluate_all(&db, &self.rules)?;
         self.history.note(&outcomes, window.end_unix_ns());
         let process = match &self.process {
-            Some(who) => Some(one_process::ask(&engine, who, &outcomes)?),
+            Some(who) => Some(one_process::ask(&Engine::new(&db)?, who, &outcomes)?),
             None => None,
         };
-        drop(engine);
         let bill = bill::read(&db);
         let idle =
             bill.iter().filter(|row| row.kind == "process" && row.is_idle).find_map(|row| row.share_percent);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Side {
     /// Waits of other processes that it ended, and that were for it.
     pub imposed_ns: Option<i64>,
-    /// Callbacks of its file system filters.
+    /// Callbacks of its file system filters, without those that ran inside them.
     pub filter_ns: Option<i64>,
     /// File operations.
     pub file_ns: Option<i64>,
@@ -111,7 +111,8 @@ impl Sides {
     fn read_filters(&mut self, db: &Database) {
         for row in &db.read_or_empty::<MinifilterCostRow>() {
             let Some(name) = row.module() else { continue };
-            add(self.driver(name).filter_ns.get_or_insert(0), row.total_ns());
+            let ns = row.exclusive_ns().unwrap_or(row.total_ns());
+            add(self.driver(name).filter_ns.get_or_insert(0), ns);
         }
     }
 

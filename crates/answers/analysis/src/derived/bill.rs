@@ -88,7 +88,7 @@ define_table! {
         unobserved_ns: Option<i64> [Ns, Duration],
         /// Waiting that it imposed on other processes; null where waits were not recorded.
         imposed_wait_ns: Option<i64> [Ns, Duration],
-        /// Callbacks of its file system filters.
+        /// Callbacks of its file system filters, without the callbacks of filters that ran inside them.
         filter_ns: Option<i64> [Ns, Duration],
         /// Time of its file operations.
         file_ns: Option<i64> [Ns, Duration],

@@ -4,7 +4,8 @@
 //!
 //! Rows of `disk_io`, summed by disk (`level` disk) and by disk and process (`level` process). Busy is the time in which at
 //! least one transfer was under way. A transfer is small up to 16 KiB and sequential if it begins where the
-//! one before it, of the same disk, process and direction, ended.
+//! one before it, of the same disk, process and direction, ended. Windows lets transfers of priority Low and VeryLow (prefetching, indexing,
+//! scrubbing) wait for others: what they do is shown apart, and *urgent* is all that they are not, flushes included.
 //!
 //! # What fools it
 //!
@@ -72,6 +73,16 @@ define_table! {
         p50_bytes: Option<i64> [Bytes, Bytes],
         /// Reads and writes that took more than a second.
         over_second: i64 [Count, Count],
+        /// Reads and writes of priority Low or VeryLow; null, like what follows, in extracts and stores of before it was known.
+        low: Option<i64> [Count, Count],
+        /// Part of `service_ns` of these.
+        low_service_ns: Option<i64> [Ns, Duration],
+        /// Part of `total_ns` of these.
+        low_total_ns: Option<i64> [Ns, Duration],
+        /// Time in which at least one other transfer was under way.
+        urgent_busy_ns: Option<i64> [Ns, Duration],
+        /// 95 % of the other reads and writes had a response time no longer.
+        urgent_p95_ns: Option<i64> [Ns, Duration],
     }
 }
 
@@ -97,6 +108,13 @@ struct Transfer {
     op: Op,
     size: i64,
     offset: i64,
+    /// A read or write that Windows lets wait for others.
+    low: bool,
+}
+
+/// Whether Windows lets a transfer of this priority hint wait for others.
+pub(crate) fn is_low(priority: Option<&str>) -> bool {
+    matches!(priority, Some("VeryLow" | "Low"))
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
@@ -116,6 +134,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             op,
             size: row.size_bytes(),
             offset: row.offset_bytes(),
+            low: op != Op::Flush && is_low(row.priority()),
         };
         let disk = i32::try_from(row.disk()).unwrap_or(-1);
         by.entry((disk, row.upid().unwrap_or(-1))).or_default().push(transfer);
@@ -201,6 +220,10 @@ fn row(level: Sym, disk: i32, upid: Option<i32>, transfers: &[Transfer]) -> Disk
     let [service_p95_ns] = percentiles(&mut services, [95]);
     let mut sizes: Vec<i64> = moving().map(|t| t.size).collect();
     let [p50_bytes] = percentiles(&mut sizes, [50]);
+    let low = || transfers.iter().filter(|t| t.low);
+    let urgent = || transfers.iter().filter(|t| !t.low);
+    let mut urgent_times: Vec<i64> = urgent().filter(|t| t.op != Op::Flush).map(dur).collect();
+    let [urgent_p95_ns] = percentiles(&mut urgent_times, [95]);
     let busy_ns = union(transfers.iter().map(|t| (t.start, t.end)));
     let total_ns = sum(&mut transfers.iter().map(dur));
     DiskCostRow {
@@ -228,6 +251,11 @@ fn row(level: Sym, disk: i32, upid: Option<i32>, transfers: &[Transfer]) -> Disk
         sequential: 0,
         p50_bytes,
         over_second: over_second as i64,
+        low: Some(low().count() as i64),
+        low_service_ns: Some(sum(&mut low().map(|t| t.service))),
+        low_total_ns: Some(sum(&mut low().map(dur))),
+        urgent_busy_ns: Some(union(urgent().map(|t| (t.start, t.end)))),
+        urgent_p95_ns,
     }
 }
 
@@ -251,8 +279,15 @@ mod tests {
 
     #[test]
     fn figures_of_a_disk() {
-        let t =
-            |start, end, op, size, offset| Transfer { start, end, service: end - start, op, size, offset };
+        let t = |start, end, op, size, offset| Transfer {
+            start,
+            end,
+            service: end - start,
+            op,
+            size,
+            offset,
+            low: false,
+        };
         let transfers = [
             t(0, 10, Op::Read, 4096, 0),
             t(10, 40, Op::Read, 4096, 4096),
@@ -268,5 +303,24 @@ mod tests {
         assert_eq!((row.small, row.p50_bytes), (2, Some(4096)));
         assert_eq!(sequential(&transfers), 1);
         assert!((row.queue_mean - 95.0 / 90.0).abs() < 1e-9);
+        assert_eq!((row.low, row.urgent_busy_ns, row.urgent_p95_ns), (Some(0), Some(90), Some(30)));
+    }
+
+    #[test]
+    fn transfers_of_low_priority_stand_apart() {
+        assert_eq!(["VeryLow", "Low", "Normal"].map(|name| is_low(Some(name))), [true, true, false]);
+        assert!(!is_low(None));
+        let t = |start, end, op, low| Transfer { start, end, service: 10, op, size: 4096, offset: 0, low };
+        let transfers = [
+            t(0, 100, Op::Read, true),
+            t(20, 30, Op::Read, false),
+            t(40, 60, Op::Flush, false),
+            t(90, 190, Op::Write, true),
+        ];
+        let mut strings = Strings::new();
+        let row = row(strings.intern("disk"), 0, None, &transfers);
+        assert_eq!((row.low, row.low_service_ns, row.low_total_ns), (Some(2), Some(20), Some(200)));
+        assert_eq!((row.busy_ns, row.urgent_busy_ns), (190, Some(30)));
+        assert_eq!((row.p95_ns, row.urgent_p95_ns), (Some(100), Some(10)));
     }
 }

@@ -19,6 +19,10 @@
 //! The latter only where they are spread evenly over time and processors, so that a mean says something: how much of it was
 //! not observed is measured by samples or context switches (`event_capacity_ns`), and is no more than the ranges of `unobserved`. Else a rate
 //! is of the whole time, and so a lower bound.
+//!
+//! `stood_still_ns` is the longest pause of all samples (`kernel_class`), less one interval: what seems to have run through it (a DPC, a
+//! garbage collection, a wait) took that much less. It counts from 10 ms, and only where samples are taken of idle processors too: samples
+//! cover 60 % of the processors' time outside the pause. On an idle machine that nobody samples a pause means nothing.
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
@@ -49,6 +53,9 @@ define_table! {
         /// Part of it in which kernel events were recorded, a mean over the processors: what rates are of. `duration_ns` where losses are not
         /// even; null in extracts and stores of before it was known.
         observed_ns: Option<i64> [Ns, Duration],
+        /// Longest time in which no processor took a sample although idle ones are sampled: the host paused the machine, or somebody set the
+        /// clock that the trace takes its times from. 0 if there was none of 10 ms; null in extracts and stores of before it was known.
+        stood_still_ns: Option<i64> [Ns, Duration],
         /// Processors times duration, whether observed or not.
         elapsed_cpu_ns: i64 [Ns, Duration],
         /// Observed time of processors, of which `busy_ns` is a part: what shares of CPU time are shares of. Where neither samples nor context
@@ -114,7 +121,8 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
             all.iter().filter_map(|row| Option::<i64>::from(row.$column())).max()
         };
     }
-    let observed = Observed::read(db, most!(sample_interval_ns).unwrap_or(1_000_000));
+    let interval = most!(sample_interval_ns).unwrap_or(1_000_000);
+    let observed = Observed::read(db, interval);
     // Without a recorded stack the instruction pointer alone is one.
     let bare: Vec<bool> = db.read_or_empty::<StackRow>().iter().map(|row| row.leaf_only()).collect();
     let has_stack = |id: Option<i64>| {
@@ -147,6 +155,9 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
             &Gaps::read(db),
             sampled.max(switched).unwrap_or(elapsed),
         )),
+        stood_still_ns: Some(pauses(db).into_iter().fold(0i64, |longest, pause| {
+            longest.max(stood_still_ns(pause, interval, observed.samples(), (cpus, elapsed)))
+        })),
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
         sampled_capacity_ns: sampled,
@@ -171,6 +182,27 @@ pub(crate) fn silent_ns(db: &Database) -> i64 {
         return 0;
     }
     classes.iter().map(|class| class.silent_ns()).min().unwrap_or(0).max(0)
+}
+
+/// Longest pauses of the samples of all processors.
+fn pauses(db: &Database) -> Vec<i64> {
+    let classes = db.read_or_empty::<KernelClassRow>();
+    let of_samples = classes.iter().filter(|class| class.class() == "PROFILE");
+    of_samples.map(|class| class.pause_ns()).collect()
+}
+
+/// A shorter pause of all samples is none, as for the finding `machine.stall`.
+const LEAST_STILL_NS: i64 = 10_000_000;
+/// Where samples cover less than this part of the processors' time outside the pause, idle processors are not sampled.
+const SAMPLED_SHARE: f64 = 0.6;
+
+/// How long a machine of so many processors, with their time, stood still in a pause of its samples, which cover so much of that time.
+fn stood_still_ns(pause: i64, interval: i64, sampled: i64, (cpus, elapsed): (i64, i64)) -> i64 {
+    let outside = elapsed as f64 - cpus as f64 * pause as f64;
+    if pause < LEAST_STILL_NS || (sampled as f64) < SAMPLED_SHARE * outside {
+        return 0;
+    }
+    pause.saturating_sub(interval).max(0)
 }
 
 /// The part of `duration` that rates are of. `events`: time of processors in which events were recorded, as samples or switches show it.
@@ -244,6 +276,11 @@ impl Observed {
         out
     }
 
+    /// The time that samples stand for, of idle processors too.
+    fn samples(&self) -> i64 {
+        self.sampled_busy.saturating_add(self.sampled_idle)
+    }
+
     /// Time in which no processor took a sample although threads ran: what half of the processors miss is no chance. A machine that
     /// stands still is not idle.
     fn stood_still(&self) -> i64 {
@@ -257,7 +294,7 @@ impl Observed {
 
     /// The time that samples observed; `None` without samples.
     fn sampled_capacity(&self, cpus: i64) -> Option<i64> {
-        let all = self.sampled_busy.saturating_add(self.sampled_idle);
+        let all = self.samples();
         if all <= 0 {
             return None;
         }
@@ -301,6 +338,19 @@ mod tests {
         // Nobody knows what a single processor did.
         assert_eq!(observed_ns(10 * S, 4, 0, &one, 38 * S), 10 * S);
         assert_eq!(observed_ns(0, 0, 0, &none, 0), 0);
+    }
+
+    #[test]
+    fn a_machine_stands_still_where_idle_processors_are_sampled() {
+        const MS: i64 = 1_000_000;
+        // Four processors and 6 s, after which somebody set the clock by an hour.
+        let whole = (4, 4 * 3606 * S);
+        assert_eq!(stood_still_ns(3600 * S + MS, MS, 24 * S, whole), 3600 * S);
+        assert_eq!(stood_still_ns(3600 * S + MS, MS, 3 * S, whole), 0);
+        // A pause of a moment counts from ten milliseconds on.
+        assert_eq!([9, 12].map(|ms| stood_still_ns(ms * MS, MS, 24 * S, (4, 24 * S))), [0, 11 * MS]);
+        assert_eq!(stood_still_ns(i64::MAX, MS, 0, (i64::MAX, i64::MAX)), i64::MAX - MS);
+        assert_eq!(stood_still_ns(0, 0, 0, (0, 0)), 0);
     }
 
     #[test]

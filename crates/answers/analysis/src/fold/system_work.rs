@@ -15,6 +15,7 @@
 //! does itself, not with the file system below. Work that one driver asks another one to queue is the other one's.
 
 use super::{Fold, Group, Seen, Stacks, Whose, freeze, id, text, whose_work};
+use crate::derived::disk_cost::is_low;
 use crate::fold::Class;
 use crate::operators::{ProcessRow, add};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
@@ -52,6 +53,9 @@ define_table! {
         moved_bytes: i64 [Bytes, Bytes],
         /// Time in which the disk worked on nothing else.
         service_ns: i64 [Ns, Duration],
+        /// Part of it of reads and writes of priority Low or VeryLow, which Windows lets wait for others; null in extracts and stores of before
+        /// it was known.
+        low_service_ns: Option<i64> [Ns, Duration],
     }
 }
 
@@ -66,6 +70,7 @@ struct Cost {
     transfers: i64,
     bytes: i64,
     service: i64,
+    low_service: i64,
 }
 
 /// Sums on the way to the table.
@@ -111,6 +116,9 @@ impl SystemWork {
             add(&mut cost.transfers, 1);
             add(&mut cost.bytes, row.size_bytes());
             add(&mut cost.service, row.service_ns());
+            if row.op() != "flush" && is_low(row.priority()) {
+                add(&mut cost.low_service, row.service_ns());
+            }
         }
     }
 
@@ -147,6 +155,7 @@ impl SystemWork {
                 transfers: cost.transfers,
                 moved_bytes: cost.bytes,
                 service_ns: cost.service,
+                low_service_ns: Some(cost.low_service),
             });
         }
         rows.finish(&freeze(strings, db)?)

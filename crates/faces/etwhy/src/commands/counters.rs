@@ -218,9 +218,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
     let mut tables = known(rules.iter().flat_map(Rule::words));
     tables.extend(SHOWN.map(str::to_owned));
     let read = read(&args.paths, options, &tables)?;
-    let engine = Engine::new(&read.db)?;
-    let outcomes = stage("findings", || evaluate_all(&engine, &rules));
-    drop(engine);
+    let outcomes = stage("findings", || evaluate_all(&read.db, &rules))?;
     let mut out = out();
     if args.rows.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;

@@ -134,7 +134,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut runs = Vec::new();
     for one in each(&args.trace, &tables) {
         let (label, analysed) = one?;
-        let outcomes = evaluate_all(&Engine::new(&analysed.db)?, &rules);
+        let outcomes = evaluate_all(&analysed.db, &rules)?;
         if exit == Exit::Done {
             exit = analysed.exit;
         }

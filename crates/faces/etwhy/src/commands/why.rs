@@ -19,7 +19,6 @@ use etwhy_analysis::cpu::{Scope, Top};
 use etwhy_doc::{Doc, markdown};
 use etwhy_report::{Form, Report, charts, document, html, json};
 use etwhy_rules::{Rule, Subject, evaluate_all};
-use etwhy_sql::Engine;
 use etwhy_trace::Part;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -191,9 +190,7 @@ pub(crate) fn answers(
     let mut wanted = tables(rules, &mut opened)?;
     wanted.extend(more);
     let analysed = opened.analyse(Some(wanted))?;
-    let engine = Engine::new(&analysed.db)?;
-    let outcomes = stage("findings", || evaluate_all(&engine, rules));
-    drop(engine);
+    let outcomes = stage("findings", || evaluate_all(&analysed.db, rules))?;
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     Ok((analysed, report))
 }
@@ -247,9 +244,7 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
         clock.lap("event logs");
         Some(beside)
     };
-    let engine = Engine::new(&analysed.db)?;
-    let mut outcomes = stage("findings", || evaluate_all(&engine, rules));
-    drop(engine);
+    let mut outcomes = stage("findings", || evaluate_all(&analysed.db, rules))?;
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);
     }

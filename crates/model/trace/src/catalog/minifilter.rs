@@ -18,12 +18,15 @@
 //! the file to a service and waits for it in the callback, costs in the first case more than is seen here, and in
 //! the second the service's time is in it. Callbacks after an operation may run in any thread, also in a DPC: `upid`
 //! is then a bystander's, and unknown where the processor was idle. Filters call each other: opening a file in a
-//! callback runs the filters below, whose callbacks are then inside, so durations of different drivers may overlap.
+//! callback runs the filters below, whose callbacks are then inside, so durations of different drivers may overlap. `exclusive_ns` is
+//! without them, so far as the thread of each is known; where it is not, it is the whole duration. A service that the filter waits for
+//! opens files in threads of its own: callbacks of other filters there are not inside.
 //! Altitudes are those that Microsoft assigned; a machine may load a filter at another one.
 //!
 //! No real trace with these events was at hand: layouts follow Microsoft's class definitions.
 
 mod cost;
+mod nested;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FILTER_STARTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
@@ -38,6 +41,7 @@ use etwhy_decode::kernel::names::value_name;
 use etwhy_knowledge::{driver, ntstatus_name};
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
+use nested::Nested;
 
 define_table! {
     /// Callbacks of file system filters (minifilters).
@@ -51,6 +55,8 @@ define_table! {
         ts_ns: i64 [Ns, Time],
         /// How long the callback ran.
         dur_ns: Option<i64> [Ns, Duration],
+        /// Part of it without the callbacks that ran inside it, in the same thread; null in extracts of before it was known.
+        exclusive_ns: Option<i64> [Ns, Duration],
         /// pre (before the file system) or post (after it).
         phase: Sym [None, Kind],
         /// Operation: the IRP's major function, CREATE for opens.
@@ -117,6 +123,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             rows: TableBuilder::if_wanted(memory),
             costs: Costs::new(memory),
             begun: HashMap::default(),
+            nested: Nested::default(),
         })
     },
 };
@@ -129,6 +136,7 @@ struct Minifilters {
     costs: Costs,
     /// Processor and begin of callbacks that have not returned, by callback data, routine and phase.
     begun: HashMap<(u64, u64, bool), (u16, i64)>,
+    nested: Nested,
 }
 
 impl Analysis for Minifilters {
@@ -177,14 +185,18 @@ impl Analysis for Minifilters {
         };
         let stack = cx.stack_ticket(event, tid, utid);
         let place = cx.place(None, routine);
-        let dur_ns = start_ns.map(|start| event.ns.saturating_sub(start));
+        let times = start_ns.map(|start| {
+            let ns = event.ns.saturating_sub(start);
+            (ns, utid.map_or(ns, |utid| self.nested.exclusive_ns(utid, start, ns)))
+        });
         let file = cx.model.files.current();
         let major = major.map_or(u32::MAX, |major| major as u32);
-        self.costs.add((place, major, post), dur_ns, status.is_some(), file, &cx.model.files);
+        self.costs.add((place, major, post), times, status.is_some(), file, &cx.model.files);
         self.rows.push(MinifilterRow {
             start_ns,
             ts_ns: event.ns,
-            dur_ns,
+            dur_ns: times.map(|(ns, _)| ns),
+            exclusive_ns: times.map(|(_, exclusive)| exclusive),
             phase: cx.sym(phase(post)),
             major: major_name(major, cx.strings),
             routine: Some(place.name_later()),

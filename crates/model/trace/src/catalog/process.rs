@@ -51,8 +51,8 @@ define_table! {
         exit_status: Option<i32> [Hex32, Status],
         /// Name of the exit status (`STATUS_ACCESS_VIOLATION`), or the number.
         exit_name: Option<Sym> [None, Name],
-        /// How it ended: running (not yet), normal (0), error (other numbers), crash (exceptions and other
-        /// error statuses), killed (Ctrl+C, end of session, debugger, hung window).
+        /// How it ended: running (not yet), normal (0), error (what else a program returns), crash (by the status of an exception, of a
+        /// fault, or of a program that could not be loaded), killed (Ctrl+C, end of session, debugger, hung window).
         exit_kind: Option<Sym> [None, Kind],
         /// From start to the end of the initial image loads, if it started within the trace.
         load_ns: Option<i64> [Ns, Duration],

@@ -11,6 +11,8 @@ use etwhy_trace::Output;
 use std::fs::File;
 use std::io::BufWriter;
 
+mod filters;
+
 /// A trace under construction.
 struct Writer {
     folder: std::path::PathBuf,
@@ -433,72 +435,6 @@ fn later_ones_overtook(disk: &etwhy_table::Table, row: u32) -> bool {
     let get = |row, column| number(disk, row, column).unwrap();
     rows(disk)
         .any(|other| get(other, "init_ns") > get(row, "init_ns") && get(other, "ts_ns") < get(row, "ts_ns"))
-}
-
-/// Callback of a filter: begin, return with the time of the begin, failure.
-fn filter(w: &mut Writer, hook: u16, at: i64, began: Option<i64>, seen: [u64; 3], status: Option<u32>) {
-    let [object, key, irp] = seen;
-    let began = began.map(|began| w.start + began);
-    w.perf(0, hook, 3, at, |r| {
-        if let Some(began) = began {
-            r.i64(began);
-        }
-        r.ptr(0xFFFF_F800_0001_0010).ptr(object).ptr(key).ptr(irp).ptr(irp + 0x80).u32(0);
-        if let Some(status) = status {
-            r.u32(status);
-        }
-        r
-    });
-}
-
-#[test]
-fn filter_callbacks_have_driver_file_and_thread() {
-    let mut w = Writer::new("filter", 8);
-    // Image DCStart of a driver, version 3.
-    w.system(0, 0x1403, 3, 10, |r| {
-        r.ptr(0xFFFF_F800_0001_0000).ptr(0x10000).u32(0).u32(0).u32(0).u8(0).u8(0).u16(0);
-        r.ptr(0).u32(0).u32(0).u32(0).u32(0).utf16z("\\Windows\\System32\\drivers\\WdFilter.sys")
-    });
-    // Before any context switch nobody knows who runs.
-    filter(&mut w, 0x0462, 90, Some(80), [0x99, 0xF0, 0x40], None);
-    // CSwitch, version 3: the thread comes to processor 0.
-    w.perf(0, 0x0524, 3, 95, |r| {
-        r.u32(TID).u32(0).u8(8).u8(0).u8(0).u8(0).u8(0).u8(0).u8(2).u8(0).u32(0).u32(0)
-    });
-    // The filter sees the open before the file system does.
-    filter(&mut w, 0x0460, 100, None, [0x10, 0, 1], None);
-    filter(&mut w, 0x0462, 300, Some(100), [0x10, 0, 1], None);
-    w.create(310, 1, 0x10, "\\opened");
-    w.end(320, 1, 1, OK);
-    filter(&mut w, 0x0463, 400, Some(330), [0x10, 0xA0, 1], None);
-    // It refuses another one; its begin comes from the Init event.
-    filter(&mut w, 0x0460, 500, None, [0x20, 0, 2], None);
-    filter(&mut w, 0x0464, 540, None, [0x20, 0, 2], Some(0xC000_0022));
-    // A failure whose begin was not recorded.
-    filter(&mut w, 0x0465, 600, None, [0x30, 0xA0, 3], Some(0xC000_0022));
-    let output = w.tables("minifilter minifilter_cost");
-    let columns =
-        "start_ns ts_ns dur_ns phase major module altitude vendor category failed status_name file_id path";
-    let who = "WdFilter.sys 328010 Microsoft antivirus";
-    lines(&output, "minifilter", columns).are(&[
-        format!("8000 9000 1000 pre CREATE {who} 0 - 0 -"),
-        format!("10000 30000 20000 pre CREATE {who} 0 - 1 \\opened"),
-        format!("33000 40000 7000 post CREATE {who} 0 - 1 \\opened"),
-        format!("50000 54000 4000 pre CREATE {who} 1 STATUS_ACCESS_DENIED - -"),
-        format!("- 60000 - post CREATE {who} 1 STATUS_ACCESS_DENIED 1 \\opened"),
-    ]);
-    let of = table(&output, "minifilter");
-    assert_eq!(number(of, 0, "utid"), None);
-    let threads = table(&output, "thread");
-    for row in 1..5 {
-        assert_eq!(number(threads, number(of, row, "utid").unwrap() as u32, "tid"), Some(i64::from(TID)));
-        assert_eq!(text(of, row, "routine"), "WdFilter.sys!+0x10");
-    }
-    let columns = "module major phase count failures files total_ns avg_ns p50_ns max_ns";
-    lines(&output, "minifilter_cost", columns).are(&[
-        "WdFilter.sys CREATE pre 3 1 2 25000 8333 4007 20000",
-        "WdFilter.sys CREATE post 2 1 1 7000 7000 7000 7000",
-    ]);
 }
 
 const HKLM: &str = "\\REGISTRY\\MACHINE";

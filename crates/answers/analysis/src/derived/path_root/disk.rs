@@ -1,6 +1,8 @@
 //! Who had the disk while somebody waited for it: a transfer that stands in a queue waits for those that were asked for before it. What
-//! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long.
+//! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long. An urgent
+//! transfer waits for one of low priority only if that is under way already: Windows holds the others back for it.
 
+use crate::derived::disk_cost::is_low;
 use etwhy_table::Database;
 use etwhy_trace::catalog::disk_io::DiskIoRow;
 use foldhash::HashMap;
@@ -8,8 +10,11 @@ use foldhash::HashMap;
 /// A part of a wait, and the process and thread whose transfer was served then, if it was another's.
 pub(super) type Part = (i64, i64, Option<(i64, i64)>);
 
-/// A transfer: start of service, completion, when it was asked for, its process and thread.
-type Served = (i64, i64, i64, i64, i64);
+/// A transfer: start of service, completion, when it was asked for, its process and thread, and whether it has low priority.
+type Served = (i64, i64, i64, i64, i64, bool);
+
+/// What a thread asked for: start and completion, when its own service began, disk, and whether it has low priority.
+type Asked = (i64, i64, i64, i64, bool);
 
 /// Transfers that are looked at for one wait; what the disk served later stays the wait's own.
 const MOST_LOOKED: usize = 1 << 16;
@@ -19,8 +24,8 @@ const MOST_LOOKED: usize = 1 << 16;
 pub(super) struct Disks {
     /// Of each disk, one after the other.
     served: HashMap<i64, Vec<Served>>,
-    /// Of each thread: start and completion, when its own service began, and disk.
-    asked: HashMap<i64, Vec<(i64, i64, i64, i64)>>,
+    /// Of each thread.
+    asked: HashMap<i64, Vec<Asked>>,
 }
 
 impl Disks {
@@ -30,11 +35,12 @@ impl Disks {
             let disk = row.disk();
             let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
             let (upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
+            let low = is_low(row.priority());
             if begun < done {
-                disks.served.entry(disk).or_default().push((begun, done, row.start_ns(), upid, utid));
+                disks.served.entry(disk).or_default().push((begun, done, row.start_ns(), upid, utid, low));
             }
             if row.start_ns() < begun && utid >= 0 {
-                disks.asked.entry(utid).or_default().push((row.start_ns(), done, begun, disk));
+                disks.asked.entry(utid).or_default().push((row.start_ns(), done, begun, disk, low));
             }
         }
         disks.served.values_mut().for_each(|list| list.sort_unstable());
@@ -49,15 +55,18 @@ impl Disks {
         let mine = self.asked.get(&utid).map_or(&[][..], Vec::as_slice);
         // Waits for a transfer begin with it, or soon after: those that began long before are others'.
         let first = mine.partition_point(|asked| asked.0 < from.saturating_sub(to.saturating_sub(from)));
-        for &(start, done, begun, disk) in mine.iter().skip(first).take_while(|asked| asked.0 < to) {
+        for &(start, done, begun, disk, low) in mine.iter().skip(first).take_while(|asked| asked.0 < to) {
             if done <= from {
                 continue;
             }
             let Some(served) = self.served.get(&disk) else { continue };
             let next = served.partition_point(|s| s.1 <= start.max(at));
             let meanwhile = served.iter().skip(next).take(left).take_while(|s| s.0 < begun);
-            for &(since, until, asked, other, thread) in meanwhile {
+            for &(since, until, asked, other, thread, patient) in meanwhile {
                 left -= 1;
+                if patient && !low && since >= start {
+                    continue;
+                }
                 let (since, until) = (since.max(at), until.min(begun).min(to));
                 if other < 0 || other == upid || asked > start || since >= until {
                     continue;
@@ -84,8 +93,10 @@ mod tests {
     fn a_wait_is_shared_out_by_whom_the_disk_served() {
         let mut disks = Disks::default();
         // Process 1 had the disk from 0 to 30, process 2 (thread 20) asked at 5 and was served from 30 to 40.
-        disks.served.insert(0, vec![(0, 10, 0, 1, 10), (10, 30, 1, 1, 10), (30, 40, 5, 2, 20)]);
-        disks.asked.insert(20, vec![(5, 40, 30, 0)]);
+        disks
+            .served
+            .insert(0, vec![(0, 10, 0, 1, 10, false), (10, 30, 1, 1, 10, false), (30, 40, 5, 2, 20, false)]);
+        disks.asked.insert(20, vec![(5, 40, 30, 0, false)]);
         assert_eq!(
             disks.parts(20, 2, 6, 40),
             [(6, 10, Some((1, 10))), (10, 30, Some((1, 10))), (30, 40, None)]
@@ -94,7 +105,24 @@ mod tests {
         assert_eq!(disks.parts(21, 3, 6, 40), [(6, 40, None)], "it asked for nothing");
         assert_eq!(disks.parts(20, 2, 40, 50), [(40, 50, None)], "behind it");
         // A drive that serves several at once: what was asked for at 6 is done at 30, before what was asked for at 5.
-        disks.served.insert(0, vec![(0, 10, 0, 1, 10), (10, 30, 6, 1, 10), (30, 40, 5, 2, 20)]);
+        disks
+            .served
+            .insert(0, vec![(0, 10, 0, 1, 10, false), (10, 30, 6, 1, 10, false), (30, 40, 5, 2, 20, false)]);
         assert_eq!(disks.parts(20, 2, 6, 40), [(6, 10, Some((1, 10))), (10, 40, None)]);
+    }
+
+    #[test]
+    fn low_priority_is_held_back_for_what_is_urgent() {
+        let mut disks = Disks::default();
+        // A scrub (process 1) has two transfers in the queue when thread 20 asks at 5; the first one is under way.
+        disks
+            .served
+            .insert(0, vec![(0, 10, 0, 1, 10, true), (10, 30, 1, 1, 10, true), (30, 40, 5, 2, 20, false)]);
+        disks.asked.insert(20, vec![(5, 40, 30, 0, false)]);
+        assert_eq!(disks.parts(20, 2, 6, 40), [(6, 10, Some((1, 10))), (10, 40, None)]);
+        // Transfers of low priority wait for each other.
+        disks.asked.insert(20, vec![(5, 40, 30, 0, true)]);
+        let parts = [(6, 10, Some((1, 10))), (10, 30, Some((1, 10))), (30, 40, None)];
+        assert_eq!(disks.parts(20, 2, 6, 40), parts);
     }
 }

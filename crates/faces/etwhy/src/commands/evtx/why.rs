@@ -21,7 +21,6 @@ use etwhy_doc::{Column, Doc, Line, Timeline};
 use etwhy_evtx::tables::{Fields, LogFileRow, LogTypeRow};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::Cell;
-use etwhy_sql::Engine;
 use etwhy_table::{Absent, Database, RowOf, TableSpec, reads};
 use etwhy_trace::catalog::ledger::LedgerRow;
 use std::collections::BTreeMap;
@@ -97,9 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let analysed = logs.analyse(&wanted, None)?;
     let db = &analysed.db;
-    let engine = Engine::new(db)?;
-    let outcomes = stage("findings", || evaluate_all(&engine, &rules));
-    drop(engine);
+    let outcomes = stage("findings", || evaluate_all(db, &rules))?;
     let mut out = out();
     if args.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;

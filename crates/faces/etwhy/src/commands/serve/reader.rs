@@ -21,7 +21,6 @@ use etwhy_etl::read::{EtlFile, PartWritten, Timeline};
 use etwhy_hud::{Deferred, Host, Loaded, SavePart, Within};
 use etwhy_report::charts;
 use etwhy_rules::{Rule, Subject, evaluate_all};
-use etwhy_sql::Engine;
 use etwhy_table::{Database, TableSpec};
 use etwhy_trace::Part;
 use etwhy_trace::catalog::event_type::EventTypeRow;
@@ -92,9 +91,7 @@ impl Reader {
             }
             beside = Some(added);
         }
-        let engine = Engine::new(&analysed.db)?;
-        let mut outcomes = stage("findings", || evaluate_all(&engine, &self.rules));
-        drop(engine);
+        let mut outcomes = stage("findings", || evaluate_all(&analysed.db, &self.rules))?;
         if let Some(beside) = beside {
             beside.caution(&mut outcomes);
         }

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 define_table! {
     /// What file system filters cost, by driver, operation and phase, the most expensive first.
     ///
-    /// Sums of `minifilter`. Percentiles are within 0.4 %; the rest is exact. Callbacks of different drivers may
-    /// lie inside each other, so do not add up drivers.
+    /// Sums of `minifilter`. Percentiles are within 0.4 %; the rest is exact. Callbacks of different drivers may lie inside each other:
+    /// `exclusive_ns` counts each moment of a thread once, `total_ns` and the other times count it for each callback around it.
     pub table MINIFILTER_COST: MinifilterCostRow = "minifilter_cost" {
         version: 1,
         /// Driver.
@@ -36,6 +36,8 @@ define_table! {
         files: i64 [Count, Count],
         /// Time of all callbacks with a known duration.
         total_ns: i64 [Ns, Duration],
+        /// Part of it without the callbacks that ran inside them, of whatever driver; null in extracts and stores of before it was known.
+        exclusive_ns: Option<i64> [Ns, Duration],
         /// Mean.
         avg_ns: Option<i64> [Ns, Duration],
         /// Median.
@@ -46,6 +48,8 @@ define_table! {
         p99_ns: Option<i64> [Ns, Duration],
         /// Longest.
         max_ns: Option<i64> [Ns, Duration],
+        /// Longest without the callbacks inside it; null as `exclusive_ns`.
+        max_exclusive_ns: Option<i64> [Ns, Duration],
     }
 }
 
@@ -54,6 +58,8 @@ struct Cost {
     count: i64,
     failures: i64,
     durations: Histogram,
+    exclusive_ns: i64,
+    max_exclusive_ns: i64,
     files: HashSet<SameFile>,
     /// Opens that the file system had not seen at the callback: their path comes shortly after.
     waiting: Vec<FileRef>,
@@ -92,11 +98,11 @@ impl Costs {
         Costs { sums: HashMap::default(), rows: TableBuilder::new(memory) }
     }
 
-    /// Counts a callback.
+    /// Counts a callback; of its time the whole and what is left without the callbacks inside it.
     pub(super) fn add(
         &mut self,
         key: (PlaceId, u32, bool),
-        dur_ns: Option<i64>,
+        times: Option<(i64, i64)>,
         failed: bool,
         file: Option<FileRef>,
         files: &FileNames,
@@ -104,8 +110,10 @@ impl Costs {
         let cost = self.sums.entry(key).or_default();
         cost.count += 1;
         cost.failures += i64::from(failed);
-        if let Some(ns) = dur_ns {
+        if let Some((ns, exclusive)) = times {
             cost.durations.add(ns);
+            cost.exclusive_ns = cost.exclusive_ns.saturating_add(exclusive);
+            cost.max_exclusive_ns = cost.max_exclusive_ns.max(exclusive);
         }
         let Some(file) = file else { return };
         match files.same(file) {
@@ -133,10 +141,12 @@ impl Costs {
             sum.count += cost.count;
             sum.failures += cost.failures;
             sum.durations.merge(&cost.durations);
+            sum.exclusive_ns = sum.exclusive_ns.saturating_add(cost.exclusive_ns);
+            sum.max_exclusive_ns = sum.max_exclusive_ns.max(cost.max_exclusive_ns);
             sum.files.extend(cost.files);
         }
         let mut rows: Vec<_> = sums.into_iter().collect();
-        rows.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.durations.total_ns));
+        rows.sort_by_key(|(_, cost)| std::cmp::Reverse(cost.exclusive_ns));
         for ((module, major, post), cost) in rows {
             let facts = module.map_or_else(Facts::default, |module| Facts::of(module, end.strings));
             let durations = &cost.durations;
@@ -159,11 +169,13 @@ impl Costs {
                 failures: cost.failures,
                 files: (files.len() + nameless) as i64,
                 total_ns: durations.total_ns,
+                exclusive_ns: Some(cost.exclusive_ns),
                 avg_ns: durations.mean(),
                 p50_ns: durations.percentile(50),
                 p95_ns: durations.percentile(95),
                 p99_ns: durations.percentile(99),
                 max_ns: durations.percentile(100).map(|_| durations.max_ns),
+                max_exclusive_ns: durations.percentile(100).map(|_| cost.max_exclusive_ns),
             });
         }
         self.rows.into()

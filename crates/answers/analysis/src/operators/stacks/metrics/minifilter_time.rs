@@ -8,8 +8,8 @@ use etwhy_trace::catalog::minifilter::MINIFILTER;
 pub static METRIC: Metric = Metric {
     name: "minifilter-time",
     about: "time in callbacks of file system filters",
-    manual: "Of each callback how long it ran. Callbacks may lie inside each other, if a filter opens files \
-             itself.",
+    manual: "Of each callback how long it ran, without the callbacks inside it: if a filter opens files itself, \
+             its request passes through other filters.",
     unit: Unit::Ns,
-    source: Source::Rows(Rows::weighted(&MINIFILTER, "dur_ns")),
+    source: Source::Rows(Rows::weighted(&MINIFILTER, "exclusive_ns")),
 };
