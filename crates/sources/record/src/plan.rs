@@ -31,6 +31,22 @@ pub struct Enabled {
 }
 
 impl Enabled {
+    /// The provider of marks.
+    fn marks() -> Enabled {
+        Enabled {
+            name: "etwhy (marks)".to_owned(),
+            guid: crate::MARKS,
+            level: 5,
+            keywords: u64::MAX,
+            stack: false,
+            stack_of: Vec::new(),
+            without: Vec::new(),
+            programs: String::new(),
+            at_stop: None,
+            only_at_stop: false,
+        }
+    }
+
     /// None if the profile's GUID is none, which a test of the profiles excludes.
     fn of(provider: &Provider) -> Option<Enabled> {
         Some(Enabled {
@@ -80,6 +96,12 @@ impl Plan {
     /// The flag word.
     pub fn flags(&self) -> u32 {
         self.masks.first().copied().unwrap_or(0)
+    }
+
+    /// What is switched on from the start: providers, but those that only tell their state at the end, and that of marks.
+    pub fn enabled(&self) -> Vec<Enabled> {
+        let providers = self.providers.iter().filter(|provider| !provider.only_at_stop).cloned();
+        providers.chain([Enabled::marks()]).collect()
     }
 
     /// The same of these programs alone, as far as providers can tell whose an event is.

@@ -21,12 +21,13 @@ pub static COMMAND: Command = Command {
     long_about: "On Windows, `start` records profiles and guards the recording: losses and other programs that take the kernel session \
                  over are said, and recording goes on in a private session. `--list` tells what each profile makes visible, which \
                  tables it fills and what it costs. `--print` prints the same recording as a file or commands for other recorders, on \
-                 any system. `merge` makes one trace of the files of a recording, with the identities of images, on any system too. Boots are \
-                 recorded with what `--print` gives, not with `start`.\n\nNo Windows has run `start` yet: it is tested against a \
+                 any system. `merge` makes one trace of the files of a recording, with the identities of images, on any system too. \
+                 `start --boot` records the next start of Windows.\n\nNo Windows has run `start` yet: it is tested against a \
                  double of the functions of Windows, under Wine. `--evidence` tells more.",
     examples: "Examples:\n  etwhy record --list\n  etwhy record start cpu --for 60s -o slow.etl\n  \
                etwhy record start cpu,dpc --rotate 5m --keep 40GB --folder D:\\traces\n  \
                etwhy record start cpu --ring 512MB\n  etwhy record save -o slow.etl\n  \
+               etwhy record start cpu,file --boot\n  \
                etwhy record merge slow.etl slow.user.etl --images DISK -o merged.etl\n  \
                etwhy record start dpc --stop-when \"counter:\\Processor(_Total)\\% DPC Time>20 for 5s\" -o dpc.etl\n  \
                etwhy record --print cpu -o cpu.wprp\n  \

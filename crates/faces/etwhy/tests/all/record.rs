@@ -101,6 +101,8 @@ fn commands_for_another_machine_are_printed() {
         ("start cpu --rotate 5m --ring 1GB", "--ring"),
         ("start cpu --no-wait --for 5s", "--for"),
         ("start cpu --keep 1GB", "--rotate"),
+        ("start cpu --boot --rotate 5m", "--rotate"),
+        ("start cpu --boot --session nt", "--session"),
         ("start", "PROFILES"),
     ] {
         let output = record(&line.split(' ').collect::<Vec<_>>());
@@ -125,6 +127,10 @@ fn questions_of_the_selftest_have_answers() {
         registry_reads: 1,
         allocations: 1,
         allocation_bytes: 1,
+        lookups: 1,
+        handles: 1,
+        hung_ns: 1,
+        not_done: Vec::new(),
     };
     for check in etwhy_record::selftest::checks(&truth) {
         let output = ETWHY.output(&["sql", trace.str(), "--quiet", "--format", "csv", "-c", &check.sql]);
@@ -132,6 +138,28 @@ fn questions_of_the_selftest_have_answers() {
         let number = said.lines().nth(1).and_then(|line| line.parse::<f64>().ok());
         assert!(number.is_some(), "{}: {said} {}", check.sql, text(&output.stderr));
     }
+}
+
+#[test]
+fn the_list_of_sessions_is_read_as_it_was_written() {
+    let session = |name: &str, events_lost| etwhy_record::run::Live {
+        name: name.to_owned(),
+        file: "C:\\PaloNull".to_owned(),
+        flags: 0x80,
+        mode: 1,
+        events_lost,
+        ..Default::default()
+    };
+    // A name that would begin a session of its own.
+    let sessions = [session("NT Kernel Logger", 7), session("a\r\nLogger Name : b", 0)];
+    let list = etwhy_record::run::loggers(&sessions);
+    let found = etwhy_trace::logger_text::parse(list.as_bytes(), "slow.loggers.txt");
+    let names: Vec<&str> = found.iter().map(|logger| logger.name.as_str()).collect();
+    assert_eq!(names, ["NT Kernel Logger", "a  Logger Name : b"]);
+    let kernel = &found[0];
+    assert_eq!((kernel.kernel_flags.join("+").as_str(), kernel.events_lost), ("SYSCALL", Some(7)));
+    assert_eq!(kernel.log_file.as_deref(), Some("C:\\PaloNull"));
+    assert!(found[1].kernel_flags.is_empty(), "flags of others mean something else");
 }
 
 /// ssh and scp that play a machine whose home is the folder `there`; what they are asked is written down.

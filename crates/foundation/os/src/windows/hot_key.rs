@@ -7,18 +7,18 @@ use std::marker::PhantomData;
 
 type Register = unsafe extern "system" fn(*mut c_void, i32, u32, u32) -> i32;
 type Unregister = unsafe extern "system" fn(*mut c_void, i32) -> i32;
-type Peek = unsafe extern "system" fn(*mut Message, *mut c_void, u32, u32, u32) -> i32;
+pub(super) type Peek = unsafe extern "system" fn(*mut Message, *mut c_void, u32, u32, u32) -> i32;
 
 /// `WM_HOTKEY`, `PM_REMOVE`, `MOD_NOREPEAT` (winuser.h).
 const HOT_KEY: u32 = 0x0312;
-const REMOVE: u32 = 1;
+pub(super) const REMOVE: u32 = 1;
 const NO_REPEAT: u32 = 0x4000;
 
 /// `MSG` (winuser.h).
 #[repr(C)]
-struct Message {
+pub(super) struct Message {
     window: *mut c_void,
-    message: u32,
+    pub(super) message: u32,
     word: usize,
     long: isize,
     time: u32,

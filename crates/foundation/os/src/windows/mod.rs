@@ -3,7 +3,7 @@
 //! # Contract
 //!
 //! Every function here is safe to call with anything. Handles are closed by the owner that a function gives back
-//! ([`registry::Key`], [`event_log::Log`]) or before it returns. Buffers are ours and their length goes along. What Windows
+//! ([`registry::Key`], [`event_log::Log`], [`window::Window`]) or before it returns. Buffers are ours and their length goes along. What Windows
 //! hands over as pointers into such a buffer is copied out, after it was checked to lie inside. Libraries that are not
 //! on every Windows, and functions that Wine ends a process for, are loaded when they are asked for ([`library`]).
 
@@ -23,6 +23,7 @@ pub mod processes;
 pub mod registry;
 pub mod services;
 pub mod thread;
+pub mod window;
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The registry, read.
+//! The registry: read, and written below keys that the caller makes.
 
 use super::{check, narrow, wide};
 use std::ffi::c_void;
@@ -6,9 +6,23 @@ use std::io;
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::{ERROR_MORE_DATA, ERROR_NO_MORE_ITEMS};
 use windows_sys::Win32::System::Registry::{
-    HKEY, HKEY_CURRENT_USER, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, KEY_READ, REG_DWORD, REG_EXPAND_SZ,
-    REG_SZ, RegCloseKey, RegEnumKeyExW, RegLoadMUIStringW, RegOpenKeyExW, RegQueryValueExW,
+    HKEY, HKEY_CURRENT_USER, HKEY_LOCAL_MACHINE, HKEY_PERFORMANCE_DATA, KEY_READ, KEY_WRITE, REG_BINARY,
+    REG_DWORD, REG_EXPAND_SZ, REG_OPTION_NON_VOLATILE, REG_QWORD, REG_SZ, RegCloseKey, RegCreateKeyExW,
+    RegDeleteTreeW, RegEnumKeyExW, RegLoadMUIStringW, RegOpenKeyExW, RegQueryValueExW, RegSetValueExW,
 };
+
+/// A value to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// `REG_DWORD`.
+    Number(u32),
+    /// `REG_QWORD`.
+    Long(u64),
+    /// `REG_SZ`.
+    Text(&'a str),
+    /// `REG_BINARY`.
+    Bytes(&'a [u8]),
+}
 
 /// A key that is always there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +78,47 @@ impl Key {
     /// The system's.
     pub fn below(&self, path: &Name) -> io::Result<Key> {
         Key::open_under(self.0, path)
+    }
+
+    /// Opens a key for reading and writing, and makes it and those above it if they are not there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make(root: Root, path: &Name) -> io::Result<Key> {
+        let mut key = null_mut();
+        // SAFETY: the root is predefined; the name ends with a zero; no class and no security are named; the first target lives until
+        // after the call, the second may be absent.
+        check(unsafe {
+            RegCreateKeyExW(
+                root.handle(),
+                path.0.as_ptr(),
+                0,
+                null(),
+                REG_OPTION_NON_VOLATILE,
+                KEY_READ | KEY_WRITE,
+                null(),
+                &mut key,
+                null_mut(),
+            )
+        })?;
+        Ok(Key(key))
+    }
+
+    /// Writes a value.
+    ///
+    /// # Errors
+    /// The system's, e.g. if the key was opened for reading; a text with a zero in it.
+    pub fn set(&self, name: &str, value: Value<'_>) -> io::Result<()> {
+        let name = wide(name)?;
+        let (kind, bytes) = match value {
+            Value::Number(number) => (REG_DWORD, number.to_le_bytes().to_vec()),
+            Value::Long(number) => (REG_QWORD, number.to_le_bytes().to_vec()),
+            Value::Text(text) => (REG_SZ, wide(text)?.into_iter().flat_map(u16::to_le_bytes).collect()),
+            Value::Bytes(bytes) => (REG_BINARY, bytes.to_vec()),
+        };
+        let len = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        // SAFETY: the key is open; the name ends with a zero; the buffer has `len` bytes.
+        check(unsafe { RegSetValueExW(self.0, name.as_ptr(), 0, kind, bytes.as_ptr(), len) })
     }
 
     fn open_under(parent: HKEY, path: &Name) -> io::Result<Key> {
@@ -151,6 +206,19 @@ impl Key {
     }
 }
 
+/// Deletes a key with all that is below it.
+///
+/// # Errors
+/// The system's; if it is not there, one of the kind `NotFound`.
+pub fn remove(root: Root, path: &Name) -> io::Result<()> {
+    // An empty name would be the root itself: all below it.
+    if path.0.first().is_none_or(|unit| *unit == 0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the root is predefined; the name ends with a zero.
+    check(unsafe { RegDeleteTreeW(root.handle(), path.0.as_ptr()) })
+}
+
 impl Drop for Key {
     fn drop(&mut self) {
         // SAFETY: the handle is ours and not used afterwards.
@@ -216,5 +284,37 @@ mod tests {
         let names = key.below_names(10_000).unwrap();
         assert!(names.iter().any(|name| name.eq_ignore_ascii_case("Eventlog")), "{names:?}");
         assert_eq!(key.below_names(1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn keys_are_made_written_and_removed() {
+        let name = |text: &str| Name::new(text).unwrap();
+        let path = format!("Software\\etwhy-test-{}", std::process::id());
+        let key = Key::make(Root::User, &name(&format!("{path}\\below"))).unwrap();
+        for (value, is) in [
+            ("number", Value::Number(7)),
+            ("long", Value::Long(1 << 40)),
+            ("text", Value::Text("Prüfung")),
+            ("bytes", Value::Bytes(&[1, 2, 3])),
+        ] {
+            key.set(value, is).unwrap();
+        }
+        assert_eq!((key.number("number").unwrap(), &*key.text("text").unwrap()), (7, "Prüfung"));
+        let mut room = [0; 16];
+        assert_eq!(key.read(&name("bytes"), &mut room).unwrap(), (REG_BINARY, 3));
+        assert_eq!(key.read(&name("long"), &mut room).unwrap(), (REG_QWORD, 8));
+        assert_eq!(u64::from_le_bytes(room[..8].try_into().unwrap()), 1 << 40);
+        // One that is there stays as it is.
+        assert_eq!(
+            Key::make(Root::User, &name(&format!("{path}\\below"))).unwrap().number("number").unwrap(),
+            7
+        );
+        drop(key);
+        remove(Root::User, &name(&path)).unwrap();
+        assert_eq!(Key::open(Root::User, &name(&path)).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(remove(Root::User, &name(&path)).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(remove(Root::User, &name("")).is_err());
+        let read_only = Key::open(Root::Machine, &name("SOFTWARE")).unwrap();
+        assert!(read_only.set("etwhy", Value::Text("a\0b")).is_err());
     }
 }

@@ -46,7 +46,7 @@ impl Recorder<'_> {
     }
 
     /// The session of an entry, if it runs and is ours.
-    fn ours(&mut self, entry: &Entry) -> Result<Option<Live>, Code> {
+    pub(super) fn ours(&mut self, entry: &Entry) -> Result<Option<Live>, Code> {
         match self.sessions.query(&entry.name) {
             Ok(live) => Ok(Some(live).filter(|live| entry.is(live))),
             Err(Code::NO_SUCH_SESSION) => Ok(None),
@@ -123,9 +123,12 @@ impl Recorder<'_> {
     /// Ends the recording; its files stay where they are until [`Recorder::collect`].
     ///
     /// # Errors
-    /// If there is none, or a session cannot be stopped: then it can be tried again.
+    /// If there is none, if it waits for a start of Windows, or a session cannot be stopped: then it can be tried again.
     pub fn stop(&mut self) -> Result<Journal, Refused> {
         let mut journal = self.journal()?;
+        if journal.phase == Phase::Boot {
+            self.booted(&mut journal)?;
+        }
         if journal.phase != Phase::Stopped {
             self.finish(&mut journal)?;
         }
@@ -298,13 +301,17 @@ impl Recorder<'_> {
         }
     }
 
-    /// Ends the recording and deletes its files; without one ends sessions of etwhy that a lost journal has left over. Gives what
+    /// Ends the recording and deletes its files; without one ends sessions and removes keys of etwhy that a lost journal has left over. Gives what
     /// was ended.
     ///
     /// # Errors
     /// If a session cannot be stopped.
     pub fn cancel(&mut self) -> Result<Vec<String>, Refused> {
         if let Some(mut journal) = self.machine.load().map_err(Refused)? {
+            if journal.phase == Phase::Boot {
+                self.disarm(&journal)?;
+                journal.sessions.iter_mut().for_each(|entry| self.find_numbered(entry));
+            }
             journal.phase = Phase::Stopping;
             self.save(&journal)?;
             self.stop_sessions(&mut journal)?;
@@ -318,6 +325,10 @@ impl Recorder<'_> {
             let done = self.sessions.stop(left.handle);
             done.map_err(|code| Refused(format!("`{}` cannot be stopped: {}", left.name, explain(code))))?;
             ended.push(left.name);
+        }
+        for left in self.machine.boots().map_err(Refused)? {
+            self.remove_key(&left.key)?;
+            ended.push(left.key);
         }
         Ok(ended)
     }

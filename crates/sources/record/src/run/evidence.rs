@@ -18,7 +18,7 @@ pub const NO_WINDOWS: &str = "No Windows has run `etwhy record start` yet: it is
 pub fn evidence() -> &'static [Evidence] {
     &[
         Evidence {
-            what: "100,000 random schedules of start, guard, save, stop and cancel with crashes, errors, full disks and other programs that take sessions over",
+            what: "100,000 random schedules of start, guard, save, stop and cancel with restarts of Windows, crashes, errors, full disks and other programs that take sessions over",
             shows: "never two recordings of etwhy, never the end of somebody else's session, and at last none of etwhy's is left",
             state: "passes with every test run",
         },
@@ -33,7 +33,7 @@ pub fn evidence() -> &'static [Evidence] {
             state: "passes with scripts/test-windows",
         },
         Evidence {
-            what: "`etwhy record selftest` on a real Windows: records work whose truth it knows, compares seven figures, and writes a bundle to send",
+            what: "`etwhy record selftest` on a real Windows: records work whose truth it knows, compares ten figures, and writes a bundle to send",
             shows: "that Windows does what it documents; group masks, stacks and filters have no other proof",
             state: "not done: the command has run under Wine with the double only, where no figure can agree",
         },

@@ -15,6 +15,8 @@ const SYSTEM_TRACE_CONTROL: Guid = Guid::from_text("9e814aad-3204-11d2-9a82-0060
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
+    /// The next start of Windows begins its sessions, or has begun them.
+    Boot,
     /// Sessions are being started.
     Starting,
     /// It records.
@@ -120,10 +122,20 @@ impl Entry {
     }
 }
 
-/// Whether Windows names that file, letter case and the prefix of the kernel's names aside.
+/// A file's name without the prefix of the kernel's names.
+pub fn without_prefix(file: &str) -> &str {
+    file.strip_prefix("\\??\\").or_else(|| file.strip_prefix("\\\\?\\")).unwrap_or(file)
+}
+
+/// Whether Windows names that file, letter case aside. A session that begins with Windows, and whose file is there already, writes one with a
+/// number behind the name (`FileCounter` of the Global Logger).
 fn is_same_file(ours: &Path, theirs: &str) -> bool {
-    let theirs = theirs.strip_prefix("\\??\\").or_else(|| theirs.strip_prefix("\\\\?\\")).unwrap_or(theirs);
-    !theirs.is_empty() && ours.to_string_lossy().to_lowercase() == theirs.to_lowercase()
+    let (ours, theirs) = (ours.to_string_lossy().to_lowercase(), without_prefix(theirs).to_lowercase());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    !ours.is_empty()
+        && theirs
+            .strip_prefix(ours.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
 }
 
 /// Something that happened.
@@ -231,4 +243,27 @@ pub fn is_of_etwhy(live: &Live) -> bool {
     live.name.starts_with("etwhy-")
         && u32::from_le_bytes([a, b, c, d]) == OURS
         && u16::from_le_bytes([e, f]) == 0x7900
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_ours_by_its_name_and_with_a_number_of_windows() {
+        let ours = Path::new("C:\\Windows\\x-kernel-1-001.etl");
+        for theirs in [
+            "c:\\windows\\X-kernel-1-001.etl",
+            "\\??\\C:\\Windows\\x-kernel-1-001.etl",
+            "C:\\Windows\\x-kernel-1-001.etl.0002",
+        ] {
+            assert!(is_same_file(ours, theirs), "{theirs}");
+        }
+        for theirs in
+            ["", "C:\\Windows\\x-kernel-1-001.etl.", "C:\\Windows\\x-kernel-1-001.etl.bak", "C:\\PaloNull"]
+        {
+            assert!(!is_same_file(ours, theirs), "{theirs}");
+        }
+        assert!(!is_same_file(Path::new(""), "") && !is_same_file(Path::new(""), ".1"));
+    }
 }

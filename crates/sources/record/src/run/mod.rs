@@ -5,9 +5,12 @@
 //!
 //! What is ours is known by more than a name. Sessions of our own names carry a GUID with the number of the recording;
 //! `NT Kernel Logger` is ours only as long as it writes the file that we gave it. Everything else is somebody else's, and is
-//! never stopped. Between asking and stopping lie microseconds in which another program can take `NT Kernel Logger` over;
+//! never stopped. The same holds for keys of the registry that have the next start of Windows recorded (`boot.rs`). Between asking and stopping lie microseconds in which another program can take `NT Kernel Logger` over;
 //! Windows offers no call that does both.
 
+#[cfg(windows)]
+mod autologger;
+mod boot;
 mod end;
 mod evidence;
 mod explain;
@@ -15,6 +18,7 @@ mod guard;
 mod here;
 mod journal;
 mod keys;
+mod loggers;
 mod start;
 mod system;
 mod trigger;
@@ -29,8 +33,9 @@ pub use guard::Tick;
 pub use here::Here;
 pub use journal::{Entry, Journal, Kind, Mode, Phase, Remark, State};
 pub use keys::Keys;
+pub use loggers::loggers;
 pub use start::{Choice, Options};
-pub use system::{Begin, Code, Live, Machine, Provided, Refused, Sessions};
+pub use system::{Armed, Begin, Boot, Code, Live, Machine, Provided, Refused, Sessions};
 pub use trigger::{Seen, Trigger, is_named};
 pub use watch::{Finder, Watch};
 #[cfg(windows)]

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 /// Most of the memory that a flight recorder may take, as a part.
 const RING_SHARE: u32 = 8;
 /// `EVENT_TRACE_FILE_MODE_SEQUENTIAL`, `EVENT_TRACE_BUFFERING_MODE`, `EVENT_TRACE_SYSTEM_LOGGER_MODE` (evntrace.h).
-const SEQUENTIAL: u32 = 0x1;
+pub(super) const SEQUENTIAL: u32 = 0x1;
 const BUFFERING: u32 = 0x400;
-const SYSTEM_LOGGER: u32 = 0x0200_0000;
+pub(super) const SYSTEM_LOGGER: u32 = 0x0200_0000;
 
 /// Which session takes the kernel's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Options {
     pub replace: bool,
     /// The files of the recording are left as they are, not merged.
     pub parts: bool,
+    /// The next start of Windows is recorded, into files.
+    pub boot: bool,
 }
 
 impl Options {
@@ -67,6 +69,7 @@ impl Options {
             output: None,
             replace: false,
             parts: false,
+            boot: false,
         }
     }
 }
@@ -107,7 +110,7 @@ impl Recorder<'_> {
             began_ms: now,
             until_ms: options.for_ms.map(|ms| now.saturating_add(ms)),
             stop_when: options.stop_when.iter().map(ToString::to_string).collect(),
-            phase: Phase::Starting,
+            phase: if options.boot { Phase::Boot } else { Phase::Starting },
             mode: options.mode,
             size,
             folder: options.folder.clone(),
@@ -123,6 +126,9 @@ impl Recorder<'_> {
             .make_folder(&options.folder)
             .map_err(|why| Refused(format!("{}: cannot be made: {why}", options.folder.display())))?;
         self.save(&journal)?;
+        if options.boot {
+            return self.arm(journal, &plan, said);
+        }
         let begun = self
             .begin_kernel(&mut journal, &plan, private, options.kernel, &mut said)
             .and_then(|()| self.begin_user(&mut journal, &plan, &mut said))
@@ -198,6 +204,10 @@ impl Recorder<'_> {
                 "the session `{}` is left over from a recording of etwhy whose journal is gone: `etwhy record cancel` ends it",
                 left.name
             ));
+        }
+        if options.boot {
+            // Whoever has `NT Kernel Logger` now has lost it when Windows starts.
+            return self.is_not_armed().map(|()| (false, said));
         }
         let can_private = self.machine.has_private_kernel_sessions();
         let taken = live.iter().find(|live| live.name.eq_ignore_ascii_case(NT_KERNEL_LOGGER));
@@ -310,7 +320,7 @@ impl Recorder<'_> {
                 fails("stacks of kernel events are missing".to_owned(), done);
             }
         } else {
-            for provider in plan.providers.iter().filter(|p| !p.only_at_stop) {
+            for provider in &plan.enabled() {
                 let mut done = self.sessions.enable(handle, provider, Provided::Events);
                 let filters = [
                     !provider.without.is_empty(),
@@ -329,8 +339,6 @@ impl Recorder<'_> {
                 }
                 fails(format!("{} is missing", provider.name), done);
             }
-            let done = self.sessions.enable(handle, &marks(), Provided::Events);
-            fails("marks are missing".to_owned(), done);
         }
         // Windows may add flags of its own: what it says now is what later changes are told from.
         let flags = self.sessions.query(&begin.name).map_or(begin.flags, |live| live.flags);
@@ -359,22 +367,6 @@ impl Failure {
             Failure::Windows(code) => Refused(explain(code)),
             Failure::Journal(why) => why,
         }
-    }
-}
-
-/// The provider of our own marks.
-fn marks() -> crate::Enabled {
-    crate::Enabled {
-        name: "etwhy".to_owned(),
-        guid: crate::MARKS,
-        level: 5,
-        keywords: u64::MAX,
-        stack: false,
-        stack_of: Vec::new(),
-        without: Vec::new(),
-        programs: String::new(),
-        at_stop: None,
-        only_at_stop: false,
     }
 }
 

@@ -41,6 +41,36 @@ pub struct Begin {
     pub flags: u32,
 }
 
+/// A session that Windows begins when it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// Its key, below `HKLM\SYSTEM\CurrentControlSet\Control\WMI`.
+    pub key: String,
+    /// GUID.
+    pub guid: Guid,
+    /// File.
+    pub file: PathBuf,
+    /// Most mebibytes of it: then the session ends.
+    pub most_mib: u32,
+    /// Buffers.
+    pub buffers: Buffers,
+    /// `LogFileMode`.
+    pub mode: u32,
+    /// Group masks of the kernel session.
+    pub masks: Option<[u32; MASKS]>,
+    /// Providers, of the other one.
+    pub providers: Vec<Enabled>,
+}
+
+/// A key of etwhy that has a start of Windows recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Armed {
+    /// The key, as in [`Boot`].
+    pub key: String,
+    /// What came of the last start of Windows: an error number, 0 for none; none before there was one.
+    pub status: Option<u32>,
+}
+
 /// A session that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
@@ -175,6 +205,21 @@ pub trait Machine {
     /// # Errors
     /// The system's, as text.
     fn clear(&mut self) -> Result<(), String>;
+    /// Has the next start of Windows begin a session.
+    ///
+    /// # Errors
+    /// If there is such a key already, which is left alone; the system's, as text.
+    fn set_boot(&mut self, boot: &Boot) -> Result<(), String>;
+    /// Takes that back, if the key is there and still ours.
+    ///
+    /// # Errors
+    /// The system's, as text.
+    fn clear_boot(&mut self, key: &str) -> Result<(), String>;
+    /// All such keys of etwhy, of this recording or a forgotten one.
+    ///
+    /// # Errors
+    /// The system's, as text.
+    fn boots(&mut self) -> Result<Vec<Armed>, String>;
     /// Names of the processes that run, each with what tells it from others of the name.
     fn processes(&mut self) -> Vec<(String, u64)>;
     /// Whether there is such a performance counter.

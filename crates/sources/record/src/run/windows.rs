@@ -1,7 +1,7 @@
 //! Windows, as the state machine sees it.
 
-use super::system::{Begin, Code, Live, Machine, Provided, Sessions};
-use super::{Journal, Keys};
+use super::system::{Armed, Begin, Boot, Code, Live, Machine, Provided, Sessions};
+use super::{Journal, Keys, autologger};
 use crate::Enabled;
 use crate::vocabulary::{EventClass, MASKS};
 use etwhy_base::Guid;
@@ -251,6 +251,18 @@ impl Machine for ThisMachine {
     fn clear(&mut self) -> Result<(), String> {
         let path = self.journal();
         self.remove(&path)
+    }
+
+    fn set_boot(&mut self, boot: &Boot) -> Result<(), String> {
+        autologger::set(boot)
+    }
+
+    fn clear_boot(&mut self, key: &str) -> Result<(), String> {
+        autologger::clear(key).map_err(text)
+    }
+
+    fn boots(&mut self) -> Result<Vec<Armed>, String> {
+        autologger::all().map_err(text)
     }
 
     fn processes(&mut self) -> Vec<(String, u64)> {

@@ -2,7 +2,9 @@
 
 use etwhy_base::Guid;
 use etwhy_base::rng::Rng;
-use etwhy_record::run::{Begin, Code, Journal, Keys, Live, Machine, NT_KERNEL_LOGGER, Provided, Sessions};
+use etwhy_record::run::{
+    Armed, Begin, Boot, Code, Journal, Keys, Live, Machine, NT_KERNEL_LOGGER, Provided, Sessions,
+};
 use etwhy_record::{Enabled, EventClass};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,6 +45,10 @@ pub struct World {
     pub logs_answer: bool,
     pub pressed: bool,
     pub starts: Vec<Begin>,
+    /// Keys with which Windows begins sessions when it starts; those of others have nothing to see.
+    pub boots: BTreeMap<String, Option<Boot>>,
+    /// What Windows says of the last start.
+    pub boot_status: Option<u32>,
     /// Calls until the program is killed.
     pub crash_in: Option<u32>,
     /// One call in so many fails, or meets somebody else between it and the one before; 0 for never.
@@ -76,6 +82,8 @@ impl Fake {
             logs_answer: true,
             pressed: false,
             starts: Vec::new(),
+            boots: BTreeMap::new(),
+            boot_status: None,
             crash_in: None,
             trouble: 0,
             violation: None,
@@ -125,6 +133,30 @@ impl World {
     pub fn take_kernel_logger(&mut self) {
         self.sessions.retain(|s| s.live.name != NT_KERNEL_LOGGER);
         self.start_foreign(NT_KERNEL_LOGGER, 0x80);
+    }
+
+    /// Windows starts again: all sessions are gone, and those of the keys begin.
+    pub fn reboot(&mut self) {
+        self.sessions.clear();
+        for (key, boot) in self.boots.clone() {
+            let Some(boot) = boot else {
+                self.start_foreign(NT_KERNEL_LOGGER, 1);
+                continue;
+            };
+            let live = Live {
+                handle: self.handle(),
+                name: key.strip_prefix("Autologger\\").unwrap_or(NT_KERNEL_LOGGER).to_owned(),
+                file: boot.file.to_string_lossy().to_uppercase(),
+                guid: boot.guid,
+                mode: boot.mode,
+                flags: boot.masks.map_or(0, |masks| masks[0]),
+                ..Live::default()
+            };
+            self.files.insert(boot.file, 100);
+            let providers = boot.providers.into_iter().map(|p| p.name).collect();
+            let masks = boot.masks.unwrap_or_default();
+            self.sessions.push(Session { live, is_ours: true, masks, stacks: 0, providers });
+        }
     }
 
     /// Somebody else does something.
@@ -364,6 +396,35 @@ impl Machine for Fake {
     fn clear(&mut self) -> Result<(), String> {
         self.0.borrow_mut().journal = None;
         Ok(())
+    }
+
+    fn set_boot(&mut self, boot: &Boot) -> Result<(), String> {
+        self.call().map_err(|code| format!("error {}", code.0))?;
+        let mut world = self.0.borrow_mut();
+        if world.boots.contains_key(&boot.key) {
+            return Err(format!("the key {} is another program's", boot.key));
+        }
+        world.boots.insert(boot.key.clone(), Some(boot.clone()));
+        drop(world);
+        // Killed between this and the next step.
+        let _ = self.call();
+        Ok(())
+    }
+
+    fn clear_boot(&mut self, key: &str) -> Result<(), String> {
+        self.call().map_err(|code| format!("error {}", code.0))?;
+        let mut world = self.0.borrow_mut();
+        if world.boots.get(key).is_some_and(Option::is_some) {
+            world.boots.remove(key);
+        }
+        Ok(())
+    }
+
+    fn boots(&mut self) -> Result<Vec<Armed>, String> {
+        self.call().map_err(|code| format!("error {}", code.0))?;
+        let world = self.0.borrow();
+        let ours = world.boots.iter().filter(|(_, boot)| boot.is_some());
+        Ok(ours.map(|(key, _)| Armed { key: key.clone(), status: world.boot_status }).collect())
     }
 
     fn processes(&mut self) -> Vec<(String, u64)> {

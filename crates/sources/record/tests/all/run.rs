@@ -42,7 +42,7 @@ fn a_recording_begins_as_planned_and_ends_as_files() {
         assert!(kernel.masks[4] != 0 && kernel.live.mode == 1);
         let user = world.sessions.iter().find(|s| s.live.name.contains("user")).unwrap();
         assert!(user.providers.iter().any(|p| p == "Microsoft-Windows-Win32k"));
-        assert!(user.providers.iter().any(|p| p == "etwhy"), "for marks");
+        assert!(user.providers.iter().any(|p| p == "etwhy (marks)"));
         // What only tells its state at the end is not switched on before.
         assert!(!user.providers.iter().any(|p| p == "Microsoft-Windows-DotNETRuntimeRundown"));
         let bound = 16 << 10;
@@ -286,6 +286,80 @@ fn state_is_asked_for_before_the_end() {
     let world = fake.0.borrow();
     assert_eq!(world.states, [("Microsoft-Windows-DotNETRuntimeRundown".to_owned(), 0x50138)]);
     assert!(world.now_ms > 1_000_000, "it was given time");
+}
+
+fn keys(fake: &Fake) -> Vec<String> {
+    fake.0.borrow().boots.keys().cloned().collect()
+}
+
+#[test]
+fn the_next_start_of_windows_is_recorded() {
+    let fake = Fake::new(12);
+    // Who has `NT Kernel Logger` now has it no more then.
+    fake.0.borrow_mut().take_kernel_logger();
+    let profiles = vec!["cpu".to_owned(), "network".to_owned()];
+    let boot = Options { boot: true, profiles, ..options("cpu") };
+    let said = start(&fake, &boot).unwrap().join("\n");
+    for sentence in ["stacks of kernel events are missing", "their filters are left out", "ends at 8192 MiB"]
+    {
+        assert!(said.contains(sentence), "{sentence}: {said}");
+    }
+    assert!(fake.0.borrow().starts.is_empty(), "nothing records now");
+    {
+        let world = fake.0.borrow();
+        let [user, kernel] = world.boots.values().flatten().collect::<Vec<_>>()[..] else { panic!() };
+        assert!(user.key.starts_with("Autologger\\etwhy-") && user.masks.is_none() && user.mode == 1);
+        assert!(user.providers.iter().any(|p| p.name == "Microsoft-Windows-DNS-Client"));
+        assert!(user.providers.iter().any(|p| p.guid == etwhy_record::MARKS));
+        assert!(kernel.key == "GlobalLogger" && kernel.masks.unwrap()[0] & 0x10 != 0);
+        // Buffers of less than a mebibyte, as the keys want them, and no more memory than without `--boot`.
+        assert!(kernel.providers.is_empty() && kernel.buffers.size_kib == 512, "{kernel:?}");
+        assert!([user, kernel].iter().map(|boot| boot.buffers.mebibytes()[1]).sum::<u32>() * 20 <= 16 << 10);
+    }
+    assert!(start(&fake, &options("cpu")).unwrap_err().0.contains("is there already"));
+    let why = with(&fake, |r| r.stop()).unwrap_err().0;
+    assert!(why.contains("has not been restarted") && why.contains("etwhy record cancel"), "{why}");
+    assert_eq!(keys(&fake).len(), 2);
+    // Windows says why it did not begin them.
+    fake.0.borrow_mut().boot_status = Some(112);
+    let why = with(&fake, |r| r.stop()).unwrap_err().0;
+    assert!(why.contains("the disk is full"), "{why}");
+    fake.0.borrow_mut().reboot();
+    let status = with(&fake, |r| r.status()).unwrap().unwrap();
+    assert!(status.live.iter().all(|(_, live)| live.is_some()), "{status:?}");
+    with(&fake, |r| r.mark("logged on")).unwrap();
+    // A second start, whose file Windows numbers.
+    let first = fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().live.file.clone();
+    fake.0.borrow_mut().named(NT_KERNEL_LOGGER).unwrap().live.file = format!("{first}.0001");
+    fake.0.borrow_mut().files.insert(PathBuf::from(format!("{first}.0001")), 100);
+    with(&fake, |r| r.stop()).unwrap();
+    assert!(keys(&fake).is_empty() && fake.0.borrow().sessions.is_empty());
+    let files = with(&fake, |r| r.collect(Path::new("boot.etl"), false)).unwrap();
+    assert_eq!(files, ["boot.etl", "boot.kernel-2.etl", "boot.user.etl"].map(PathBuf::from));
+}
+
+#[test]
+fn a_start_of_windows_that_others_record_is_left_to_them() {
+    let fake = Fake::new(13);
+    let boot = Options { boot: true, ..options("cpu") };
+    fake.0.borrow_mut().boots.insert("GlobalLogger".to_owned(), None);
+    assert!(start(&fake, &boot).unwrap_err().0.contains("another program's"));
+    assert!(with(&fake, |r| r.status()).unwrap().is_none());
+    assert!(with(&fake, |r| r.cancel()).unwrap().is_empty());
+    assert_eq!(keys(&fake), ["GlobalLogger"]);
+    fake.0.borrow_mut().boots.clear();
+    // Taken over after ours was set: `cancel` takes back the rest.
+    start(&fake, &boot).unwrap();
+    fake.0.borrow_mut().boots.insert("GlobalLogger".to_owned(), None);
+    with(&fake, |r| r.cancel()).unwrap();
+    assert_eq!(keys(&fake), ["GlobalLogger"]);
+    fake.0.borrow_mut().boots.clear();
+    // Keys whose journal is gone.
+    start(&fake, &boot).unwrap();
+    fake.0.borrow_mut().journal = None;
+    assert!(start(&fake, &boot).unwrap_err().0.contains("etwhy record cancel"));
+    assert_eq!(with(&fake, |r| r.cancel()).unwrap().len(), 2);
+    assert!(keys(&fake).is_empty());
 }
 
 #[test]

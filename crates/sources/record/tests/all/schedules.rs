@@ -26,7 +26,7 @@ fn options(fake: &Fake) -> Options {
 
 /// One command or a few steps of the guard. Errors are answers too.
 fn step(fake: &mut Fake, watch: &mut Watch) {
-    let what = fake.0.borrow_mut().rng.below(16);
+    let what = fake.0.borrow_mut().rng.below(19);
     let options = options(fake);
     let (mut sessions, mut machine) = (fake.clone(), fake.clone());
     let mut recorder = Recorder { sessions: &mut sessions, machine: &mut machine };
@@ -38,6 +38,13 @@ fn step(fake: &mut Fake, watch: &mut Watch) {
         12 => drop(recorder.status()),
         13 => drop(recorder.stop()),
         14 => drop(recorder.stop().and_then(|_| recorder.collect(Path::new("D:/x.etl"), true))),
+        15 => {
+            // Into files, as the command line has it.
+            let boot =
+                Options { boot: true, mode: Mode::File, for_ms: None, kernel: Choice::Auto, ..options };
+            drop(recorder.start(&boot));
+        }
+        16 => fake.0.borrow_mut().reboot(),
         _ => drop(recorder.cancel()),
     }
     fake.0.borrow_mut().now_ms += 700;
@@ -50,6 +57,9 @@ fn schedule(seed: u64) -> Result<(), String> {
         let mut world = fake.0.borrow_mut();
         world.trouble = [0, 4, 10, 40][world.rng.index(4)];
         world.is_windows_8 = world.rng.below(8) > 0;
+        if world.rng.below(4) == 0 {
+            world.boots.insert("GlobalLogger".to_owned(), None);
+        }
         3 + world.rng.below(12)
     };
     for _ in 0..steps {
@@ -72,6 +82,7 @@ fn schedule(seed: u64) -> Result<(), String> {
         }
     }
     // Quiet now: one `stop` or `cancel` is enough, and whoever else was there stays.
+    let foreign_boots = fake.0.borrow().boots.values().filter(|boot| boot.is_none()).count();
     let foreign = {
         let mut world = fake.0.borrow_mut();
         (world.crash_in, world.trouble) = (None, 0);
@@ -81,8 +92,16 @@ fn schedule(seed: u64) -> Result<(), String> {
     let mut recorder = Recorder { sessions: &mut sessions, machine: &mut machine };
     let there = recorder.status().map_err(|e| e.to_string())?.is_some();
     if there {
-        recorder.stop().map_err(|e| format!("stop: {e}"))?;
-        recorder.collect(Path::new("D:/last.etl"), true).map_err(|e| format!("collect: {e}"))?;
+        match recorder.stop() {
+            Ok(_) => {
+                recorder.collect(Path::new("D:/last.etl"), true).map_err(|e| format!("collect: {e}"))?;
+            }
+            // A start of Windows was to be recorded, and there was none.
+            Err(why) if why.0.contains("has not been restarted") => {
+                recorder.cancel().map_err(|e| format!("cancel: {e}"))?;
+            }
+            Err(why) => return Err(format!("stop: {why}")),
+        }
     }
     let world = fake.0.borrow();
     if let Some(violation) = &world.violation {
@@ -90,6 +109,12 @@ fn schedule(seed: u64) -> Result<(), String> {
     }
     if let Some(left) = world.sessions.iter().find(|s| s.is_ours) {
         return Err(format!("left: {left:?}"));
+    }
+    if world.boots.values().any(Option::is_some) {
+        return Err(format!("keys are left: {:?}", world.boots));
+    }
+    if world.boots.len() != foreign_boots {
+        return Err(format!("{foreign_boots} keys of others became {:?}", world.boots));
     }
     let now: Vec<u64> = world.sessions.iter().map(|s| s.live.handle).collect();
     if now != foreign {

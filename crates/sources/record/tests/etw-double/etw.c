@@ -8,11 +8,14 @@
 //   ETWHY_DOUBLE_FAIL    calls that fail: StartTraceW=1450,EnableTraceEx2=87
 //
 // Built as a library it is what ETWHY_ETW_DLL names; built with -DTOOL it is the other programs of the machine:
-// take NAME | end NAME | lose NAME COUNT | flags NAME HEX | list | sleep MILLISECONDS.
+// take NAME | end NAME | lose NAME COUNT | flags NAME HEX | list | sleep MILLISECONDS, and Windows itself: boot, which begins the sessions of
+// the registry's keys.
 //
 // Sources: https://learn.microsoft.com/en-us/windows/win32/api/evntrace/ (StartTraceW, ControlTraceW, EnableTraceEx2,
 // TraceSetInformation, QueryAllTracesW), https://learn.microsoft.com/en-us/windows/win32/etw/event-trace-properties,
-// https://learn.microsoft.com/en-us/windows/win32/etw/logging-mode-constants.
+// https://learn.microsoft.com/en-us/windows/win32/etw/logging-mode-constants,
+// https://learn.microsoft.com/en-us/windows/win32/etw/configuring-and-starting-an-autologger-session,
+// https://learn.microsoft.com/en-us/windows/win32/etw/configuring-and-starting-the-global-logger-session.
 #define _WIN32_WINNT 0x0A00
 #define INITGUID
 #include <windows.h>
@@ -421,6 +424,108 @@ ULONG NTAPI EtwSetMark(HANDLE handle, PVOID information, ULONG size) {
 }
 
 #ifdef TOOL
+#define WMI L"SYSTEM\\CurrentControlSet\\Control\\WMI\\"
+
+// A value of a type and size, or an error.
+static ULONG value(HKEY key, LPCWSTR name, DWORD type, void *room, DWORD size) {
+    DWORD is = 0, got = size;
+    ULONG code = RegQueryValueExW(key, name, NULL, &is, room, &got);
+    if (!code && is != type) code = ERROR_INVALID_DATATYPE;
+    if (!code && type != REG_SZ && type != REG_BINARY && got != size) code = ERROR_INVALID_DATA;
+    return code;
+}
+
+static int guid_of(LPCWSTR text, GUID *guid) {
+    unsigned n[11];
+    if (lstrlenW(text) != 38 || text[37] != '}') return 0;
+    if (swscanf(text, L"{%8x-%4x-%4x-%2x%2x-%2x%2x%2x%2x%2x%2x}", n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10) != 11)
+        return 0;
+    guid->Data1 = n[0];
+    guid->Data2 = n[1];
+    guid->Data3 = n[2];
+    for (int at = 0; at < 8; at++) guid->Data4[at] = n[3 + at];
+    return 1;
+}
+
+// Providers are keys below an autologger's.
+static ULONG boot_provider(HKEY session, LPCWSTR name) {
+    GUID guid;
+    HKEY key;
+    DWORD enabled = 0, level = 0, property = 0;
+    ULONGLONG any = 0;
+    if (!guid_of(name, &guid)) return ERROR_INVALID_DATA;
+    ULONG code = RegOpenKeyExW(session, name, 0, KEY_READ, &key);
+    if (code) return code;
+    code = value(key, L"Enabled", REG_DWORD, &enabled, 4);
+    if (!code) code = value(key, L"EnableLevel", REG_DWORD, &level, 4);
+    if (!code) code = value(key, L"MatchAnyKeyword", REG_QWORD, &any, 8);
+    if (!code && value(key, L"EnableProperty", REG_DWORD, &property, 4) == ERROR_INVALID_DATATYPE) code = ERROR_INVALID_DATATYPE;
+    RegCloseKey(key);
+    said("boot provider %08lx enabled=%lu level=%lu any=%llx property=%lu -> %lu", guid.Data1, enabled, level, any, property, code);
+    return code;
+}
+
+static ULONG boot_session(HKEY key, Session *s, LPCWSTR name, int is_global) {
+    ULONG code = fails("boot"), clock = 0, most = 0;
+    WCHAR text[NAME_ROOM] = L"";
+    memset(s, 0, sizeof *s);
+    lstrcpynW(s->name, is_global ? KERNEL_LOGGER_NAMEW : name, NAME_ROOM);
+    if (!code) code = value(key, L"FileName", REG_SZ, s->file, sizeof s->file);
+    if (!code) code = value(key, L"LogFileMode", REG_DWORD, &s->mode, 4);
+    if (!code) code = value(key, L"BufferSize", REG_DWORD, &s->buffer_kib, 4);
+    if (!code) code = value(key, L"MinimumBuffers", REG_DWORD, &s->min, 4);
+    if (!code) code = value(key, L"MaximumBuffers", REG_DWORD, &s->max, 4);
+    if (!code) code = value(key, L"ClockType", REG_DWORD, &clock, 4);
+    if (!code) code = value(key, L"MaxFileSize", REG_DWORD, &most, 4);
+    if (!code && is_global) {
+        s->guid = SystemTraceControlGuid;
+        code = value(key, L"EnableKernelFlags", REG_BINARY, s->masks, sizeof s->masks);
+        s->flags = s->masks[0];
+    } else if (!code) {
+        code = value(key, L"Guid", REG_SZ, text, sizeof text);
+        if (!code && !guid_of(text, &s->guid)) code = ERROR_INVALID_DATA;
+    }
+    if (!code && (s->mode != EVENT_TRACE_FILE_MODE_SEQUENTIAL || clock < 1 || clock > 3 || s->max < s->min || !most || s->buffer_kib >= 1024))
+        code = ERROR_INVALID_PARAMETER;
+    for (DWORD n = 0; !code && !RegEnumKeyW(key, n, text, NAME_ROOM); n++) code = boot_provider(key, text);
+    if (!code) code = make_file(s->file);
+    said("boot %ls mode=%08lx flags=%08lx buffers=%lux%lu..%lu most=%lu -> %lu", s->name, s->mode, s->flags, s->buffer_kib, s->min, s->max, most,
+         code);
+    return code;
+}
+
+static void boot_key(LPCWSTR path, LPCWSTR name, int is_global) {
+    HKEY key;
+    ULONG start = 0, code;
+    Session *s = NULL;
+    if (RegOpenKeyExW(HKEY_LOCAL_MACHINE, path, 0, KEY_ALL_ACCESS, &key)) return;
+    for (int n = 0; !s && n < SESSIONS; n++)
+        if (!state.sessions[n].handle) s = &state.sessions[n];
+    if (s && !value(key, L"Start", REG_DWORD, &start, 4) && start == 1) {
+        code = boot_session(key, s, name, is_global);
+        if (!code) {
+            s->handle = state.next++;
+            grow(s, 0);
+        }
+        RegSetValueExW(key, L"Status", 0, REG_DWORD, (const BYTE *)&code, 4);
+    }
+    RegCloseKey(key);
+}
+
+static void boot(void) {
+    HKEY all;
+    WCHAR name[256], path[512];
+    memset(state.sessions, 0, sizeof state.sessions);
+    boot_key(WMI L"GlobalLogger", L"GlobalLogger", 1);
+    if (RegOpenKeyExW(HKEY_LOCAL_MACHINE, WMI L"Autologger", 0, KEY_READ, &all)) return;
+    for (DWORD n = 0; !RegEnumKeyW(all, n, name, 256); n++) {
+        lstrcpyW(path, WMI L"Autologger\\");
+        lstrcatW(path, name);
+        boot_key(path, name, 0);
+    }
+    RegCloseKey(all);
+}
+
 int wmain(int count, WCHAR **words) {
     if (count < 2) return 2;
     if (!lstrcmpW(words[1], L"sleep") && count > 2) {
@@ -439,6 +544,8 @@ int wmain(int count, WCHAR **words) {
         s->guid = SystemTraceControlGuid;
         s->mode = EVENT_TRACE_FILE_MODE_SEQUENTIAL;
         s->flags = EVENT_TRACE_FLAG_SYSTEMCALL;
+    } else if (!lstrcmpW(words[1], L"boot")) {
+        boot();
     } else if (!lstrcmpW(words[1], L"end") && s) {
         s->handle = 0;
     } else if (!lstrcmpW(words[1], L"lose") && s && count > 3) {

@@ -5,10 +5,10 @@ use crate::exit::Exit;
 use crate::report::terminal::{out, text};
 use etwhy_base::{time, units};
 use etwhy_doc::Doc;
-use etwhy_record::run::{Here, Mode, Recorder, Refused, State, Status};
+use etwhy_record::run::{Here, Mode, Phase, Recorder, Refused, State, Status, loggers};
 use serde_json::json;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct StatusArgs {
@@ -84,6 +84,9 @@ fn as_doc(status: &Status) -> Doc {
         Mode::Ring { mebibytes } => format!("the last {mebibytes} MiB, in memory"),
     };
     doc.note("keeps", mode);
+    if journal.phase == Phase::Boot {
+        doc.note("records", "one start of Windows; `etwhy record stop` ends it");
+    }
     if !journal.programs.is_empty() {
         doc.note("providers of", journal.programs.join(", "));
     }
@@ -95,6 +98,9 @@ fn as_doc(status: &Status) -> Doc {
             ),
             (None, State::Stopped) => "stopped".to_owned(),
             (None, State::Lost) => "was ended or taken over by another program".to_owned(),
+            (None, _) if journal.phase == Phase::Boot => {
+                "does not record yet: it begins with the next start of Windows".to_owned()
+            }
             (None, _) => {
                 "does not run: another program has ended it, or the machine has restarted".to_owned()
             }
@@ -157,21 +163,44 @@ pub struct Ended {
 /// Ends the recording and moves its files to where they belong. All of it is one step, so that the guard and another command do not
 /// both do it.
 pub fn finish(recorder: &mut Recorder<'_>, asked: &Ending) -> Result<Ended, Refused> {
+    // While they run: what the others record is told nowhere else.
+    let sessions = recorder.sessions.list().unwrap_or_default();
     let journal = recorder.stop()?;
     let named = asked.output.clone().or_else(|| journal.output.clone());
     let output = named.unwrap_or_else(|| {
         let began = utc(journal.began_ms).replace(" UTC", "").replace(' ', "-").replace(':', "");
         PathBuf::from(format!("etwhy-{}-{began}.etl", journal.profiles.join("-")))
     });
-    let files = recorder.collect(&output, asked.replace || journal.replace)?;
+    let replace = asked.replace || journal.replace;
+    let files = recorder.collect(&output, replace)?;
+    // Segments lie in a folder of others.
+    if !matches!(journal.mode, Mode::Rotate { .. }) && !files.is_empty() && !sessions.is_empty() {
+        write_loggers(&output, &loggers(&sessions), replace);
+    }
     let apart = match journal.mode {
         // Days of segments: `etwhy segments` finds the one that is worth a look.
         Mode::Rotate { .. } => true,
         // What was saved earlier may hold the same events once more.
         Mode::Ring { .. } => files.len() > 2,
-        Mode::File => false,
+        // A session has one file, unless Windows has started again and numbered the next.
+        Mode::File => journal.sessions.iter().any(|entry| entry.files.len() > 1),
     };
     Ok(Ended { files, merge: !(apart || asked.parts || journal.parts), apart })
+}
+
+/// Writes the list of sessions beside the trace, where it is looked for. The trace is good without it.
+fn write_loggers(trace: &Path, list: &str, replace: bool) {
+    let path = trace.with_extension("loggers.txt");
+    let mut options = std::fs::OpenOptions::new();
+    if replace {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let written = options.write(true).open(&path).and_then(|mut file| file.write_all(list.as_bytes()));
+    if let Err(error) = written {
+        eprintln!("etwhy: {}: the list of sessions is not written: {error}", path.display());
+    }
 }
 
 impl Ended {

@@ -7,6 +7,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// Name of the result on the other machine.
 const RESULT: &str = "etwhy-remote";
+/// What the list of sessions beside it has behind that name.
+const LIST: &str = ".loggers.txt";
 /// Most files that are fetched: a recording has a few.
 const MOST_FILES: usize = 64;
 
@@ -67,15 +69,25 @@ pub fn run(host: &str, arguments: &[String], output: &Path) -> anyhow::Result<Ve
     if suffixes.is_empty() {
         bail!("etwhy on {host} named no file `{RESULT}….etl`; it may be another version");
     }
+    // One that stays there is in nobody's way: the next recording replaces it.
+    let delete = |name: &str| {
+        let _ =
+            ssh().args([host, &format!("del {name}")]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    };
     let mut files = Vec::new();
     for suffix in suffixes {
         let (from, to) = (format!("{RESULT}{suffix}"), beside(output, suffix));
         let copied = Command::new("scp").arg("-q").arg(format!("{host}:{from}")).arg(&to).status();
         succeeded(copied.context("scp cannot be started")?, &format!("{from} cannot be fetched"))?;
         files.push(to);
-        // One that stays there is in nobody's way: the next recording replaces it.
-        let _ =
-            ssh().args([host, &format!("del {from}")]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        delete(&from);
+    }
+    // An older version writes none.
+    let sessions = format!("{RESULT}{LIST}");
+    let mut copy = Command::new("scp");
+    copy.arg("-q").arg(format!("{host}:{sessions}")).arg(beside(output, LIST)).stderr(Stdio::null());
+    if copy.status().is_ok_and(|status| status.success()) {
+        delete(&sessions);
     }
     Ok(files)
 }

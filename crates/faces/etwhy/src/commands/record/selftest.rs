@@ -16,7 +16,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 /// Profiles that show the work.
-const PROFILES: [&str; 4] = ["cpu", "file", "registry", "memory"];
+const PROFILES: [&str; 7] = ["cpu", "file", "registry", "memory", "handle", "network", "ui"];
 /// What the user must know before the bundle leaves the machine.
 const PRIVACY: &str = "The trace in it names all processes, files and registry keys that were used in these seconds, with command lines: look \
                        at it before you send it.";
@@ -45,15 +45,13 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let trace = scratch.path().join("selftest.etl");
     let files = here.step(|recorder| recorder.collect(&trace, false))?;
     said.extend(journal.remarks.into_iter().map(|remark| remark.text));
+    said.extend(truth.not_done.iter().cloned());
     said.sort();
     said.dedup();
-    // All figures are the kernel's.
-    let kernel: Vec<&PathBuf> =
-        files.iter().filter(|file| !file.to_string_lossy().ends_with(".user.etl")).collect();
     let seen: Vec<(Check, Result<f64, String>)> = checks(&truth)
         .into_iter()
         .map(|check| {
-            let seen = ask(&kernel, &check.sql);
+            let seen = ask(&files, &check.sql);
             (check, seen)
         })
         .collect();
@@ -78,10 +76,11 @@ fn work(here: &mut Here, folder: &Path) -> anyhow::Result<Truth> {
 }
 
 /// One number of the trace, as another etwhy reads it.
-fn ask(files: &[&PathBuf], sql: &str) -> Result<f64, String> {
+fn ask(files: &[PathBuf], sql: &str) -> Result<f64, String> {
     let asked = || -> anyhow::Result<f64> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("sql").args(files).args(["--quiet", "--format", "csv", "-c", sql]);
+        // They are of one recording, whatever came of its sessions.
+        command.arg("sql").args(files).args(["--merge", "--quiet", "--format", "csv", "-c", sql]);
         let output = command.output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         match said.lines().nth(1).and_then(|line| line.trim().parse().ok()) {
@@ -168,6 +167,7 @@ mod tests {
             registry_reads: 1000,
             allocations: 200,
             allocation_bytes: 4096,
+            ..Truth::default()
         };
         let mut seen: Vec<(Check, Result<f64, String>)> =
             checks(&truth).into_iter().map(|c| (c.clone(), Ok(c.truth))).collect();

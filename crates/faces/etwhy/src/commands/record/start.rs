@@ -58,6 +58,9 @@ pub struct Args {
     /// Replace FILE if it is there
     #[arg(long)]
     force: bool,
+    /// Record the next start of Windows, from its beginning: restart, and end the recording with `stop`
+    #[arg(long, conflicts_with_all = ["ring", "rotate", "time", "stop_when", "process", "session", "on", "no_wait"])]
+    boot: bool,
     /// Start and come back: the recording runs without a guard until `etwhy record stop`
     #[arg(long, conflicts_with_all = ["rotate", "time", "stop_when"])]
     no_wait: bool,
@@ -115,6 +118,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let said = here.step(|recorder| recorder.start(&options))?;
     tell(&said);
     eprintln!("etwhy: {NO_WINDOWS}");
+    if args.boot {
+        eprintln!(
+            "etwhy: the next start of Windows is recorded: restart, and when it was slow enough end the recording with `etwhy record stop -o \
+             FILE`; `etwhy record cancel` takes it back"
+        );
+        return Ok(Exit::Done);
+    }
     if args.no_wait {
         eprintln!(
             "etwhy: recording; `etwhy record stop -o FILE` ends it. Nobody guards it: `etwhy record guard` does"
@@ -180,6 +190,7 @@ fn options(args: &Args, here: &Here) -> anyhow::Result<Options> {
         output: args.output.as_deref().map(absolute).transpose()?,
         replace: args.force,
         parts: args.no_merge,
+        boot: args.boot,
     })
 }
 
