@@ -4,10 +4,12 @@ use super::advice::Advice;
 
 use super::list::FILES;
 use super::text::{fill, fill_known, is_key, names, placeholder};
+use etwhy_base::files::read_at_most;
 use etwhy_base::units::digits;
 use etwhy_sql::{Cell, placeholders};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// How much a finding matters when it is found.
@@ -120,6 +122,8 @@ pub struct Threshold {
 pub enum CostOf {
     /// Times of CPU samples.
     Samples,
+    /// Time that passed: waits, delays, service of a disk. It is no processor's, and the same on any number of them.
+    Elapsed,
 }
 
 /// A finding.
@@ -140,7 +144,8 @@ pub struct Rule {
     /// It says that nothing is wrong: it is found only if nothing above info is, and if nothing that was lost could hide it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_clear: bool,
-    /// What `cost_ns` of the query is a sum of. If some of that is missing, the texts say what the whole may be.
+    /// What `cost_ns` of the query is a sum of. If samples are missing, the texts say what the whole may be; elapsed time is compared as a
+    /// share of the trace's time, all else as one of the processors'.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_of: Option<CostOf>,
     /// The manual page, Markdown: what it shows, why it matters, how it is computed, what fools it, an example.
@@ -326,12 +331,16 @@ pub fn with_folders(folders: &[PathBuf]) -> Result<Rules, RuleError> {
     Ok(found)
 }
 
+/// Bytes of a file at most: those that ship have some thousands.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// Reads a user's file.
 ///
 /// # Errors
 /// If it cannot be read or is no finding.
 pub fn load_file(file: &Path) -> Result<Rule, RuleError> {
-    let text = std::fs::read_to_string(file)
+    let text = read_at_most(file, MOST_BYTES)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|e| Error::new(ErrorKind::InvalidData, e)))
         .map_err(|source| RuleError::Read { file: file.to_path_buf(), source })?;
     let mut rule = Rule::parse(&file.display().to_string(), &text)?;
     rule.file = Some(file.to_path_buf());
@@ -347,7 +356,8 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(read)? {
         let path = entry.map_err(read)?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
+        // A pipe that came with others' files has no end.
+        if path.extension().is_some_and(|e| e == "toml") && path.is_file() {
             files.push(path);
         }
     }
@@ -426,6 +436,8 @@ mod tests {
         std::fs::write(folder.join("mine.toml"), text.replace("title = \"", "title = \"My ")).unwrap();
         std::fs::write(folder.join("other.toml"), text.replace(name, "my.own")).unwrap();
         std::fs::write(folder.join("readme.txt"), "no finding").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/dev/zero", folder.join("endless.toml")).unwrap();
         let found = with_folders(std::slice::from_ref(&folder)).unwrap();
         assert_eq!(found.rules.len(), FILES.len() + 1);
         assert!(found.rules.iter().any(|r| r.id == name && r.title.starts_with("My ")));

@@ -4,6 +4,7 @@
 //! stacks) is done over the columns. One file of `functions/` holds each.
 
 use crate::cell::Cell;
+use crate::limits::{HELD, Share};
 use etwhy_table::{ColumnType, Database, Table};
 use etwhy_vtab::{Ask, Context, Cursor, Op, Plan, Result, Source, ValueRef};
 
@@ -160,7 +161,8 @@ impl Source for FunctionSource {
     }
 
     fn open(&self) -> Box<dyn Cursor + '_> {
-        Box::new(FunctionCursor { source: self, args: Vec::new(), rows: Vec::new(), at: 0 })
+        let share = HELD.nothing();
+        Box::new(FunctionCursor { source: self, args: Vec::new(), rows: Vec::new(), share, at: 0 })
     }
 }
 
@@ -173,7 +175,15 @@ struct FunctionCursor<'s> {
     source: &'s FunctionSource,
     args: Vec<Cell>,
     rows: Rows,
+    /// What the rows take: a query may have many cursors.
+    share: Share<'static>,
     at: usize,
+}
+
+fn bytes_of(rows: &[Vec<Cell>]) -> usize {
+    let cell = |cell: &Cell| size_of::<Cell>().saturating_add(cell.text().map_or(0, str::len));
+    let row = |row: &Vec<Cell>| size_of::<Vec<Cell>>().saturating_add(row.iter().map(cell).sum());
+    rows.iter().map(row).fold(0, usize::saturating_add)
 }
 
 fn owned(value: ValueRef<'_>) -> Cell {
@@ -202,8 +212,12 @@ impl Cursor for FunctionCursor<'_> {
         }
         self.args.clone_from(&given);
         self.at = 0;
-        self.rows = (function.run)(&self.source.db, &Args(given))
-            .map_err(|text| etwhy_vtab::error(format!("{}: {text}", function.name)))?;
+        self.rows = Vec::new();
+        self.share = HELD.nothing();
+        let error = |text: String| etwhy_vtab::error(format!("{}: {text}", function.name));
+        let rows = (function.run)(&self.source.db, &Args(given)).map_err(error)?;
+        self.share.more(bytes_of(&rows)).map_err(error)?;
+        self.rows = rows;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What a query may use up: steps, time, memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,59 @@ impl Limits {
 
 /// Most memory that SQLite takes in this process.
 pub const HEAP_BYTES: i64 = 2 << 30;
+
+/// What functions of ours keep in this process: SQLite does not know of it.
+pub static HELD: Held = Held::at_most(HEAP_BYTES as usize);
+
+/// Bytes that are kept, at most so many.
+#[derive(Debug)]
+pub struct Held {
+    used: AtomicUsize,
+    most: usize,
+}
+
+impl Held {
+    /// So many.
+    pub const fn at_most(most: usize) -> Held {
+        Held { used: AtomicUsize::new(0), most }
+    }
+
+    /// The part of somebody who keeps nothing yet.
+    pub fn nothing(&self) -> Share<'_> {
+        Share { of: self, bytes: 0 }
+    }
+}
+
+/// A part of what is kept; it is given back when it goes.
+#[derive(Debug)]
+pub struct Share<'h> {
+    of: &'h Held,
+    bytes: usize,
+}
+
+impl Share<'_> {
+    /// Keeps more.
+    ///
+    /// # Errors
+    /// In words, if all together keep more than they may.
+    pub fn more(&mut self, bytes: usize) -> Result<(), String> {
+        let before = self.of.used.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let most = self.of.most;
+        if before.saturating_add(bytes) > most {
+            return Err(format!(
+                "the query keeps more than {most} bytes of values in memory; ask for a shorter time or for fewer groups"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.of.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
 
 /// Steps between two looks at the budget.
 pub const STRIDE: i32 = 1000;
@@ -118,5 +171,20 @@ impl Budget {
     /// Which limit ended the query, if one did.
     pub fn exceeded(&self) -> Option<String> {
         self.now().exceeded.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Held;
+
+    #[test]
+    fn what_all_keep_together_is_limited_and_given_back() {
+        let held = Held::at_most(100);
+        let (mut one, mut other) = (held.nothing(), held.nothing());
+        assert!(one.more(60).is_ok() && other.more(40).is_ok());
+        assert!(one.more(1).unwrap_err().contains("100 bytes"));
+        drop(one);
+        assert!(other.more(60).is_ok() && other.more(1).is_err());
     }
 }

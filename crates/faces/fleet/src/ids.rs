@@ -12,6 +12,8 @@ pub struct Ids {
     pub machine: String,
     /// The reading.
     pub extract: String,
+    /// Name of the only file, if it looks like another one and so has none of its own (`contents`).
+    pub file: Option<String>,
 }
 
 /// A machine's name and what it rests on.

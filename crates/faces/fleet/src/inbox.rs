@@ -36,6 +36,14 @@ pub struct Found {
     pub modified_ns: i64,
 }
 
+impl Found {
+    /// True if the file is still as it was found.
+    pub fn is_unchanged(&self) -> bool {
+        let now = fs::metadata(&self.path).ok().and_then(|what| found(&self.path, &what));
+        now.as_ref() == Some(self)
+    }
+}
+
 /// What was found in what was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inbox {

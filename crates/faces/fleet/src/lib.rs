@@ -17,6 +17,7 @@
 //! [`views`] are files of SQL for SQLite, DuckDB and Spark alike. [`contract`] is what they rest on.
 #![forbid(unsafe_code)]
 
+pub mod contents;
 pub mod contract;
 pub mod error;
 pub mod files;
@@ -24,6 +25,7 @@ pub mod ids;
 pub mod inbox;
 pub mod known;
 pub mod lint;
+pub mod memory;
 pub mod merge;
 pub mod outliers;
 pub mod parquet_files;

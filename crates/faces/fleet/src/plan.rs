@@ -3,7 +3,7 @@
 use crate::inbox::Found;
 use crate::known::Known;
 use etwhy_trace::identity::{Identity, group};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Boot times that differ by more are of two boots. 100 ns. (`identity::machine` decides; this only keeps apart what cannot be one.)
 const OTHER_BOOT: i64 = 60 * 10_000_000;
@@ -17,6 +17,8 @@ pub struct Item {
     pub found: Found,
     /// Name of its content.
     pub content_id: String,
+    /// SHA-256 of the file, if it had to be compared with another one.
+    pub sha256: Option<String>,
     /// It may hold several traces.
     pub archive: bool,
     /// What it says of its recording; none of archives and of what is no trace.
@@ -139,36 +141,4 @@ fn by_boot(files: Vec<(usize, Identity)>) -> Vec<Vec<(usize, Identity)>> {
         files.sort_by_key(|(n, _)| *n);
     }
     all
-}
-
-/// What a store knows of files, from its table `input`.
-#[derive(Debug, Default)]
-pub struct Memory {
-    files: HashMap<(String, i64, i64), (String, Option<Known>)>,
-    done: HashSet<(String, String)>,
-    /// Readings that have rows in the store.
-    pub readings: HashSet<String>,
-}
-
-impl Memory {
-    /// Adds a row: a file with this content was read with these settings.
-    pub fn learn(&mut self, found: &Found, content_id: &str, identity: Option<Known>, settings_id: &str) {
-        self.files.insert(key(found), (content_id.to_owned(), identity));
-        self.done.insert((content_id.to_owned(), settings_id.to_owned()));
-    }
-
-    /// Content and identity of a file that has not changed since.
-    pub fn file(&self, found: &Found) -> Option<&(String, Option<Known>)> {
-        self.files.get(&key(found))
-    }
-
-    /// True if this content was read with these settings.
-    pub fn is_done(&self, content_id: &str, settings_id: &str) -> bool {
-        self.done.contains(&(content_id.to_owned(), settings_id.to_owned()))
-    }
-}
-
-fn key(found: &Found) -> (String, i64, i64) {
-    let bytes = i64::try_from(found.bytes).unwrap_or(i64::MAX);
-    (crate::inbox::text(&found.path), bytes, found.modified_ns)
 }

@@ -186,6 +186,7 @@ mod tests {
             duration_ns: duration_s * 1_000_000_000,
             observed_ns: None,
             stood_still_ns: None,
+            stood_still_start_ns: None,
             elapsed_cpu_ns: 0,
             capacity_ns: capacity_s * 1_000_000_000,
             sampled_capacity_ns: None,

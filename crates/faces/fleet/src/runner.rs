@@ -17,6 +17,9 @@ pub struct End {
     pub cpu_ns: Option<u64>,
     /// Memory that it had at the end.
     pub memory_bytes: Option<u64>,
+    /// SHA-256 of each of its files, in the order in which they were named.
+    #[serde(default)]
+    pub sha256: Vec<Option<String>>,
     /// The recordings in its files: one, except of archives.
     pub recordings: Vec<EndOfRecording>,
 }
@@ -45,6 +48,9 @@ pub struct EndOfRecording {
     pub files: usize,
     /// Bytes of its files.
     pub size_bytes: u64,
+    /// SHA-256 of the trace; of several files a name made from theirs.
+    #[serde(default)]
+    pub sha256: Option<String>,
 }
 
 /// The file that holds an [`End`].

@@ -1,17 +1,19 @@
 //! A run: what is new is read, N traces at a time, and committed in batches.
 
+use crate::contents::Content;
 use crate::error::{Result, io};
 use crate::ids::extract_id;
 use crate::inbox::{Found, is_archive, text};
 use crate::known::{Known, Line};
-use crate::plan::{Item, Memory, Plan, Unit, plan};
+use crate::memory::Memory;
+use crate::plan::{Item, Plan, Unit, plan};
 use crate::runner::{END, End, EndOfRecording, Ended, How, Limits, supervise};
 use crate::store::{Store, read_json};
 use crate::tables::{InputRow, RunRow};
-use etwhy_etl::read::{content_id, joint_trace_id};
+use etwhy_etl::read::joint_trace_id;
 use etwhy_scratch::Scratch;
-use etwhy_table::{Database, Strings, Table, TableBuilder, TableError};
-use std::collections::{BTreeMap, HashSet};
+use etwhy_table::{Strings, Table, TableBuilder, TableError};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 const LOOKS_AT: usize = 64;
 /// A batch is committed when it is this old, even if it is small, so that a run that is killed loses little.
 const OLDEST_BATCH: Duration = Duration::from_secs(120);
+/// Why a trace of an archive is not read that has the name of another one.
+const TWIN: &str = "the store has a trace of its size and samples with another content: unpack it";
 /// Characters of a reason that are kept.
 const MOST_REASON: usize = 1_000;
 
@@ -43,8 +47,8 @@ pub struct Settings {
 
 /// Starts the processes: this program's own commands.
 pub trait Host: Sync {
-    /// Reads files as one recording, or an archive as what is in it, and leaves rows in a folder.
-    fn extract(&self, files: &[&Path], archive: bool, folder: &Path) -> Command;
+    /// Reads files as the recording of this name, or an archive (no name) as what is in it, and leaves rows in a folder.
+    fn extract(&self, files: &[&Path], trace_id: Option<&str>, folder: &Path) -> Command;
     /// Prints what files say of their recordings.
     fn identify(&self, files: &[&Path]) -> Command;
 }
@@ -87,39 +91,6 @@ pub struct Summary {
     pub cpu_ns: u64,
     /// Bytes that were read.
     pub bytes: u64,
-}
-
-/// Everything that the ledger knows of files. With `retry`, traces that could not be read are unknown.
-///
-/// # Errors
-/// If a file of the store is damaged.
-pub fn memory(store: &Store, retry: bool) -> Result<Memory> {
-    let mut database = Database::new();
-    store.all::<RunRow>(&mut database)?;
-    store.all::<InputRow>(&mut database)?;
-    let bad =
-        |row: &etwhy_table::RowOf<'_, '_, RunRow>| !matches!(row.outcome(), "read" | "in_part" | "copy");
-    let runs = database.read_or_empty::<RunRow>();
-    let again: HashSet<&str> = match retry {
-        true => runs.iter().filter(bad).map(|row| row.extract_id()).collect(),
-        false => HashSet::new(),
-    };
-    let mut memory = Memory::default();
-    let has_rows = runs.iter().filter(|row| matches!(row.outcome(), "read" | "in_part"));
-    memory.readings.extend(has_rows.map(|row| row.extract_id().to_owned()));
-    for row in &database.read_or_empty::<InputRow>() {
-        if again.contains(row.extract_id()) {
-            continue;
-        }
-        let found = Found {
-            path: PathBuf::from(row.path()),
-            bytes: u64::try_from(row.size_bytes()).unwrap_or(0),
-            modified_ns: row.modified_unix_ns(),
-        };
-        let identity = row.identity().and_then(|text| serde_json::from_str(text).ok());
-        memory.learn(&found, row.content_id(), identity, row.settings_id());
-    }
-    Ok(memory)
 }
 
 /// Reads what is new among the files.
@@ -189,36 +160,37 @@ pub fn run(
             summary.again.push(item.found.clone());
             continue;
         }
-        let identity = item.identity.clone();
-        memory.learn(&item.found, &item.content_id, identity, &settings.settings_id);
+        let sha256 = batch.hashes.get(&n).or(item.sha256.as_ref()).map(String::as_str);
+        memory.learn(&item.found, &item.content_id, sha256, item.identity.clone(), &settings.settings_id);
     }
     Ok(summary)
 }
 
 /// What a run into an empty store would read.
 pub fn planned(files: Vec<Found>, settings: &Settings, host: &dyn Host) -> (Vec<Item>, Plan) {
-    let items = look_at(files, &Memory::default(), settings, host);
+    let items = look_at(files, &mut Memory::default(), settings, host);
     let plan = plan(&items);
     (items, plan)
 }
 
 /// What is known of each file; new ones are looked at.
-fn look_at(files: Vec<Found>, memory: &Memory, settings: &Settings, host: &dyn Host) -> Vec<Item> {
+fn look_at(files: Vec<Found>, memory: &mut Memory, settings: &Settings, host: &dyn Host) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::with_capacity(files.len());
     let mut new = Vec::new();
     for found in files {
         let known = memory.file(&found).cloned();
         let noted = known.is_some();
-        // A file that cannot be read is told apart by its name; its process says why.
-        let other = |_| joint_trace_id(&[text(&found.path), String::new()]);
-        let (content_id, identity) =
-            known.unwrap_or_else(|| (content_id(&found.path).unwrap_or_else(other), None));
+        let (content, identity) = match known {
+            Some((id, identity)) => (Content { id, sha256: None }, identity),
+            None => (memory.contents.of(&found), None),
+        };
+        let Content { id: content_id, sha256 } = content;
         let done = memory.is_done(&content_id, &settings.settings_id);
         let archive = !done && identity.is_none() && is_archive(&found.path).unwrap_or(false);
         if !done && identity.is_none() && !archive {
             new.push(items.len());
         }
-        items.push(Item { found, content_id, archive, identity, done, noted });
+        items.push(Item { found, content_id, sha256, archive, identity, done, noted });
     }
     let paths: Vec<&Path> =
         new.iter().filter_map(|&n| items.get(n)).map(|item| item.found.path.as_path()).collect();
@@ -275,12 +247,19 @@ struct Read {
 fn read(unit: &Unit, items: &[Item], folder: &Path, limits: &Limits, host: &dyn Host) -> Read {
     let files: Vec<&Item> = unit.files.iter().filter_map(|&n| items.get(n)).collect();
     let paths: Vec<&Path> = files.iter().map(|item| item.found.path.as_path()).collect();
-    let archive = files.iter().any(|item| item.archive);
+    let trace_id = (!files.iter().any(|item| item.archive)).then(|| name_of(&files));
     let made = std::fs::create_dir_all(folder);
-    let ended = made.and_then(|()| supervise(&mut host.extract(&paths, archive, folder), limits, false));
+    let ended =
+        made.and_then(|()| supervise(&mut host.extract(&paths, trace_id.as_deref(), folder), limits, false));
     let whole = matches!(ended, Ok(Ended { how: How::Exited(_), .. }));
     let end = if whole { read_json(&folder.join(END)).ok() } else { None };
     Read { ended, end }
+}
+
+/// Name of the trace that these files are.
+fn name_of(files: &[&Item]) -> String {
+    let contents: Vec<String> = files.iter().map(|item| item.content_id.clone()).collect();
+    joint_trace_id(&contents)
 }
 
 /// Rows that are gathered until they are committed.
@@ -296,7 +275,9 @@ struct Batch<'a> {
     /// Folders of processes that can go when the batch is committed.
     folders: Vec<PathBuf>,
     /// Readings that the store has or gets, so that a trace that also lies in an archive is there once.
-    readings: HashSet<String>,
+    readings: HashMap<String, Option<String>>,
+    /// Hashes of files, by their numbers.
+    hashes: HashMap<usize, String>,
     /// Files that the next run looks at again, by their numbers: that they were not read was not their fault.
     again: HashSet<usize>,
     outcomes: BTreeMap<&'static str, usize>,
@@ -316,6 +297,7 @@ struct Said {
     cpu_ns: Option<u64>,
     wall_ns: Option<u64>,
     memory: Option<u64>,
+    sha256: Option<String>,
 }
 
 fn number(value: u64) -> i64 {
@@ -323,7 +305,11 @@ fn number(value: u64) -> i64 {
 }
 
 impl<'a> Batch<'a> {
-    fn new(store: &'a Store, settings: &'a Settings, readings: HashSet<String>) -> Result<Batch<'a>> {
+    fn new(
+        store: &'a Store,
+        settings: &'a Settings,
+        readings: HashMap<String, Option<String>>,
+    ) -> Result<Batch<'a>> {
         let memory = etwhy_table::Memory::default();
         Ok(Batch {
             store,
@@ -336,6 +322,7 @@ impl<'a> Batch<'a> {
             parts: Vec::new(),
             folders: Vec::new(),
             readings,
+            hashes: HashMap::new(),
             again: HashSet::new(),
             outcomes: BTreeMap::new(),
             cpu_ns: 0,
@@ -357,7 +344,7 @@ impl<'a> Batch<'a> {
         };
         let extract = extract_id(&item.content_id, &self.settings.settings_id);
         self.run(&item.content_id, None, &extract, said);
-        self.input(item, &item.content_id, None, &extract);
+        self.input(item, item.sha256.as_deref(), &item.content_id, None, &extract);
     }
 
     fn run(&mut self, trace: &str, machine: Option<&str>, extract: &str, said: Said) {
@@ -384,10 +371,18 @@ impl<'a> Batch<'a> {
             peak_memory_bytes: said.memory.filter(|bytes| *bytes > 0).map(number),
             program: strings.intern(&self.settings.program),
             settings_id: strings.intern(&self.settings.settings_id),
+            sha256: said.sha256.map(|sha256| strings.intern(&sha256)),
         });
     }
 
-    fn input(&mut self, item: &Item, trace: &str, machine: Option<&str>, extract: &str) {
+    fn input(
+        &mut self,
+        item: &Item,
+        sha256: Option<&str>,
+        trace: &str,
+        machine: Option<&str>,
+        extract: &str,
+    ) {
         let strings = &mut self.strings;
         let identity = item.identity.as_ref().and_then(|identity| serde_json::to_string(identity).ok());
         self.inputs.push(InputRow {
@@ -400,14 +395,14 @@ impl<'a> Batch<'a> {
             content_id: strings.intern(&item.content_id),
             identity: identity.map(|text| strings.intern(&text)),
             settings_id: strings.intern(&self.settings.settings_id),
+            sha256: sha256.map(|sha256| strings.intern(sha256)),
         });
     }
 
     /// Takes over what the process of a unit left.
     fn add(&mut self, unit: &Unit, items: &[Item], folder: &Path, read: Read, watch: &mut dyn FnMut(&Event)) {
         let files: Vec<&Item> = unit.files.iter().filter_map(|&n| items.get(n)).collect();
-        let contents: Vec<String> = files.iter().map(|item| item.content_id.clone()).collect();
-        let trace = joint_trace_id(&contents);
+        let trace = name_of(&files);
         let path = files.first().map_or_else(String::new, |item| text(&item.found.path));
         self.bytes = self.bytes.saturating_add(unit.bytes);
         let again = is_not_its_fault(&read);
@@ -429,6 +424,7 @@ impl<'a> Batch<'a> {
                 path: recording.file.clone(),
                 files: recording.files,
                 bytes: recording.size_bytes,
+                sha256: recording.sha256.clone(),
                 ..Said::default()
             };
             // What the process took stands in its first row alone, so that sums are right.
@@ -451,20 +447,32 @@ impl<'a> Batch<'a> {
                 common(said),
             ));
         }
-        for (n, (recording, mut said)) in rows.into_iter().enumerate() {
-            let machine = Some(recording.machine_id.as_str()).filter(|id| !id.is_empty());
+        for (n, (mut recording, mut said)) in rows.into_iter().enumerate() {
             if let Some(part) =
                 recording.part.as_deref().and_then(|name| Some(folder.join(Path::new(name).file_name()?)))
             {
-                match (self.readings.insert(recording.extract_id.clone()), Store::check_part(&part)) {
-                    (true, Ok(())) => self.parts.push(part),
-                    (true, Err(error)) => (said.outcome, said.reason) = ("failed", Some(error.to_string())),
-                    (false, _) => {
+                match self.readings.get(&recording.extract_id) {
+                    None => {
+                        self.readings.insert(recording.extract_id.clone(), recording.sha256.clone());
+                        match Store::check_part(&part) {
+                            Ok(()) => self.parts.push(part),
+                            Err(error) => (said.outcome, said.reason) = ("failed", Some(error.to_string())),
+                        }
+                    }
+                    // A reading without a hash is of before these were kept.
+                    Some(Some(before)) if recording.sha256.as_ref().is_some_and(|now| now != before) => {
+                        (said.outcome, said.reason) = ("failed", Some(TWIN.to_owned()));
+                        let sha256 = recording.sha256.clone().unwrap_or_default();
+                        recording.trace_id = joint_trace_id(&[recording.trace_id, sha256]);
+                        recording.extract_id = extract_id(&recording.trace_id, &self.settings.settings_id);
+                    }
+                    Some(_) => {
                         said.outcome = "copy";
                         said.reason = Some("the store has this reading already".to_owned());
                     }
                 }
             }
+            let machine = Some(recording.machine_id.as_str()).filter(|id| !id.is_empty());
             watch(&Event::Read {
                 bytes: if n == 0 { unit.bytes } else { 0 },
                 outcome: said.outcome,
@@ -472,8 +480,10 @@ impl<'a> Batch<'a> {
                 reason: said.reason.clone(),
             });
             if n == 0 && !again {
-                for item in &files {
-                    self.input(item, &recording.trace_id, machine, &recording.extract_id);
+                for (at, (&n, item)) in unit.files.iter().zip(&files).enumerate() {
+                    let sha256 = end.sha256.get(at).cloned().flatten().or_else(|| item.sha256.clone());
+                    self.input(item, sha256.as_deref(), &recording.trace_id, machine, &recording.extract_id);
+                    self.hashes.extend(sha256.map(|sha256| (n, sha256)));
                 }
             }
             self.run(&recording.trace_id, machine, &recording.extract_id, said);

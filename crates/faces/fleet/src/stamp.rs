@@ -34,9 +34,11 @@ pub fn stamp(to: &StoreTable, table: &Table, ids: &Ids) -> Result<Vec<RecordBatc
                 let text = format!("{} has no column {name}", table.name());
                 return Err(FleetError::View { view: "contract", why: text });
             };
-            columns.push(match ty {
-                ColumnType::Text => plain(&ColumnView::new(column), count),
-                _ => column.clone(),
+            let file = ids.file.as_ref().filter(|_| to.spec.name == "trace_file" && name == "trace_id");
+            columns.push(match (file, ty) {
+                (Some(file), _) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(file, count))),
+                (None, ColumnType::Text) => plain(&ColumnView::new(column), count),
+                (None, _) => column.clone(),
             });
         }
         if to.spec.name == "module" && to.spec.columns.last().is_some_and(|c| c.name == MODULE_ID) {

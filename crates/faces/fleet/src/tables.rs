@@ -39,6 +39,9 @@ define_table! {
         program: Sym [None, Other],
         /// Name of everything else that decides what is found: contract, symbols, knowledge, findings.
         settings_id: Sym [None, Id],
+        /// SHA-256 of the trace, unpacked; of several files a name made from theirs. Null where it was not read, and in rows of before it was
+        /// kept.
+        sha256: Option<Sym> [None, Id],
     }
 }
 
@@ -64,6 +67,8 @@ define_table! {
         identity: Option<Sym> [None, Other],
         /// As in `run`.
         settings_id: Sym [None, Id],
+        /// SHA-256 of the file as it is: an archive is not unpacked. Null where it was not read, and in rows of before it was kept.
+        sha256: Option<Sym> [None, Id],
     }
 }
 

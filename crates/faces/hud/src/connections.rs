@@ -3,7 +3,8 @@
 //! Whoever can reach the port can open connections, with or without the token. Each of them must send the head of a request within
 //! [`Patience::head`], also behind an earlier request; others wait until one of the [`Patience::connections`] is over.
 
-use axum::Router;
+use crate::peer::Ends;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -46,13 +47,14 @@ pub async fn serve(
             _ = &mut stopped => return,
             next = next => next,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, client)) = accepted else {
             // As many files open as the system allows: some will be closed.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(app.clone());
+        let ends = stream.local_addr().ok().map(|server| Ends { client, server });
+        let service = TowerToHyperService::new(app.clone().layer(Extension(ends)));
         tokio::spawn(async move {
             let _place = place;
             let mut http = http1::Builder::new();

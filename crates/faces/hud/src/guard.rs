@@ -4,6 +4,7 @@
 //! shows in `Host`, another page in `Origin`.
 
 use crate::connections::Patience;
+use crate::peer::Ends;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -90,10 +91,12 @@ impl Doors {
         Ok(word)
     }
 
-    /// True if it is that word; from then on it is nothing.
-    pub fn take(&self, word: &str) -> bool {
+    /// True if it is that word; from then on it is nothing. Another user of this machine, who has read it on the command line, comes first in
+    /// vain.
+    pub fn take(&self, word: &str, ends: Option<Ends>) -> bool {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = once.as_ref().is_some_and(|(own, since)| same(own, word) && since.elapsed() < ONCE);
+        let fits = once.as_ref().is_some_and(|(own, since)| same(own, word) && since.elapsed() < ONCE)
+            && !ends.is_some_and(Ends::are_of_others);
         if fits {
             *once = None;
         }
@@ -220,8 +223,8 @@ mod tests {
         let hosts = Hosts::new("127.0.0.1:8000".parse().unwrap(), &[]);
         let doors = Doors::new("t".to_owned(), hosts, Patience::default());
         let word = doors.word().unwrap();
-        assert!(!doors.take("") && !doors.take(&token().unwrap()));
-        assert!(doors.take(&word) && !doors.take(&word));
+        assert!(!doors.take("", None) && !doors.take(&token().unwrap(), None));
+        assert!(doors.take(&word, None) && !doors.take(&word, None));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod hud;
 pub mod identity;
 mod lines;
 pub mod part;
+pub mod peer;
 pub mod pivot;
 pub mod reply;
 pub mod server;

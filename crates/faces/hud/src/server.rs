@@ -9,6 +9,7 @@ use crate::guard::{self, Doors, Hosts};
 use crate::host::{Host, Loaded};
 use crate::hud::Hud;
 use crate::lines::Lines;
+use crate::peer::Ends;
 use crate::reply::{fault, response};
 use crate::trace::Trace;
 use axum::Router;
@@ -172,12 +173,17 @@ pub(crate) async fn admit(State(doors): State<Arc<Doors>>, request: Request, nex
     let (token, rest) = (path.next().unwrap_or(""), path.next().unwrap_or(""));
     let why = match doors.hosts.refuse(request.uri(), request.headers()) {
         None if guard::same(token, &doors.token) => return next.run(request).await,
-        None if token == "open" && doors.take(rest) => return to_page(&doors),
+        None if token == "open" && doors.take(rest, ends_of(&request)) => return to_page(&doors),
         None => "the address lacks the token that `etwhy serve` printed",
         Some(why) => why,
     };
     // Whoever may not ask keeps no connection.
     close(fault(&Fault::Forbidden(why.to_owned())))
+}
+
+/// Both ends of the connection of a request.
+fn ends_of(request: &Request) -> Option<Ends> {
+    request.extensions().get::<Option<Ends>>().copied().flatten()
 }
 
 /// The last response of its connection.

@@ -33,6 +33,8 @@ pub(crate) fn find(path: &Path, extensions: &[&str], limit: usize, ledger: &mut 
                 .and_then(|e| e.to_str())
                 .is_some_and(|e| extensions.iter().any(|wanted| e.eq_ignore_ascii_case(wanted)))
                 && found.len() < limit
+                // Nobody writes into a pipe that came with others' files.
+                && path.is_file()
             {
                 found.push(path);
             }
@@ -45,4 +47,20 @@ pub(crate) fn find(path: &Path, extensions: &[&str], limit: usize, ledger: &mut 
         ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: holds no file .{wanted}", path.display()));
     }
     found
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_left_out() {
+        let folder = std::env::temp_dir().join(format!("etwhy-found-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join("endless.man")).unwrap();
+        std::fs::write(folder.join("a.man"), "x").unwrap();
+        let found = find(&folder, &["man"], 10, &mut Ledger::new());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, [folder.join("a.man")]);
+    }
 }

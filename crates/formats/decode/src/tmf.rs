@@ -6,8 +6,10 @@ use crate::anomalies::{SOURCE_UNREADABLE, TMF_BROKEN};
 use crate::scalar::out;
 use crate::schema::{DecodedBy, EventSchema, Field, InType, Length, ValueMap};
 use etwhy_base::Guid;
+use etwhy_base::files::read_at_most;
 use etwhy_etl::Ledger;
 use foldhash::HashMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,9 +31,8 @@ impl TmfSet {
     pub fn load_dir(path: &Path, ledger: &mut Ledger) -> TmfSet {
         let mut set = TmfSet::default();
         for file in crate::files::find(path, &["tmf"], MAX_FILES, ledger) {
-            let readable = std::fs::metadata(&file).is_ok_and(|about| about.len() <= MAX_TMF);
-            match std::fs::read(&file) {
-                Ok(bytes) if readable => {
+            match read_at_most(&file, MAX_TMF) {
+                Ok(bytes) => {
                     let text = crate::manifest::text_of(&bytes);
                     let before = set.len();
                     let bad = set.add(&text);
@@ -40,7 +41,9 @@ impl TmfSet {
                         ledger.note(&TMF_BROKEN, 1, || format!("{}: holds no message", file.display()));
                     }
                 }
-                Ok(_) => ledger.note(&TMF_BROKEN, 1, || format!("{}: too large", file.display())),
+                Err(e) if e.kind() == ErrorKind::FileTooLarge => {
+                    ledger.note(&TMF_BROKEN, 1, || format!("{}: too large", file.display()));
+                }
                 Err(e) => ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", file.display())),
             }
         }

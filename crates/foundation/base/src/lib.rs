@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod files;
 mod guid;
 pub mod rng;
 mod shown;

@@ -47,14 +47,19 @@ pub fn answer(sql: &str, db: &Database, spend: &dyn Fn(u64) -> bool) -> Result<O
         return Ok(None);
     }
     let mut out = Rewritten { sql: String::new(), tables: Vec::new(), lines: Vec::new() };
-    let mut copied = 0;
+    let (mut copied, mut bytes_held) = (0, 0usize);
     for found in plan::blocks(sql, db) {
+        // What is more is SQLite's, which puts it into files: a query may have hundreds of blocks.
+        if bytes_held > run::MOST_BYTES {
+            break;
+        }
         let name = format!("{OURS}{}", out.tables.len());
         let answer = match run::run(&found.block, &name, spend) {
             Ok(answer) => answer,
             Err(expr::Stop::NotMine) => continue,
             Err(expr::Stop::Ended) => return Err(Ended),
         };
+        bytes_held = bytes_held.saturating_add(answer.bytes());
         for (bytes, text) in found.pieces {
             out.sql.push_str(sql.get(copied..bytes.start).unwrap_or_default());
             out.sql.push_str(&text.replace(plan::RESULT, &name));

@@ -21,6 +21,19 @@ pub enum Answer {
     Rows(Vec<u32>),
 }
 
+impl Answer {
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Answer::Table(table) => {
+                let values = table.rows().saturating_mul(table.spec().columns.len());
+                values.saturating_mul(size_of::<i64>())
+            }
+            Answer::Rows(rows) => rows.len().saturating_mul(size_of::<u32>()),
+        }
+    }
+}
+
 /// Answers a block. `spend` is told of steps, and says whether to go on.
 pub fn run(block: &Block, name: &str, spend: &dyn Fn(u64) -> bool) -> Result<Answer, Stop> {
     let is_left = block.left.iter().any(Option::is_some);

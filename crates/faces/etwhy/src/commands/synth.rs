@@ -6,6 +6,7 @@ use crate::progress::Bar;
 use crate::stdout::watched;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
+use etwhy_base::files::read_at_most;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -68,11 +69,15 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Bytes of a scenario at most.
+const MOST_BYTES: u64 = 64 << 20;
+
 fn run(args: Args) -> anyhow::Result<Exit> {
     let (text, name) = match &args.scenario {
         Some(path) => {
-            let text =
-                std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))?;
+            let cannot = || format!("{}: cannot read", path.display());
+            let text = String::from_utf8(read_at_most(path, MOST_BYTES).with_context(cannot)?);
+            let text = text.with_context(cannot)?;
             (text, path.display().to_string())
         }
         None => (etwhy_synth::DEMO.to_owned(), "demo.toml".to_owned()),

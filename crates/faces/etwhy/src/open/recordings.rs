@@ -36,6 +36,12 @@ impl Recording {
         Some(joint_trace_id(&ids))
     }
 
+    /// SHA-256 of its file, or a name made from those of its files; not known of an extract.
+    pub fn sha256(&self) -> Option<String> {
+        let all: Vec<String> = self.found.as_ref()?.files.iter().map(EtlFile::sha256).collect();
+        Some(joint_trace_id(&all))
+    }
+
     /// Bytes of its files; 0 of an extract.
     pub fn size(&self) -> u64 {
         self.found.iter().flat_map(|found| &found.files).map(EtlFile::len).sum()

@@ -13,6 +13,7 @@
 //! parts of all files, and those that are read are compared.
 
 mod manifest;
+mod pages;
 mod parquet_columns;
 mod quiet;
 mod read;

@@ -4,6 +4,7 @@
 //! repeated takes its room once or comes in few rows, and whoever reads does so in [`catch`](super::catch). What all rows may unpack to is
 //! the caller's to limit.
 
+use super::pages::check_pages;
 use super::parquet_columns::columns_of;
 use super::sums;
 use arrow_array::RecordBatch;
@@ -14,7 +15,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::Encoding;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -69,12 +70,10 @@ impl ParquetFile {
         groups.iter().fold(0u64, |n, group| n.saturating_add(group.num_rows().max(0).unsigned_abs()))
     }
 
-    /// Bytes that the pages of these columns claim to unpack to.
+    /// Bytes that the metadata say of these columns; pages that unpack to more are not [read](ParquetFile::read).
     pub fn unpacked(&self, columns: &[(&ColumnSpec, usize)]) -> u64 {
-        let groups = self.first.metadata().row_groups().iter();
-        let chunks =
-            groups.flat_map(|group| columns.iter().filter_map(move |(_, at)| group.columns().get(*at)));
-        let bytes = chunks.map(|chunk| u64::try_from(chunk.uncompressed_size()).unwrap_or(u64::MAX));
+        let bytes = chunks(self.first.metadata(), columns)
+            .map(|chunk| u64::try_from(chunk.uncompressed_size()).unwrap_or(u64::MAX));
         bytes.fold(0, u64::saturating_add)
     }
 
@@ -103,6 +102,11 @@ impl ParquetFile {
         mut each: impl FnMut(RecordBatch) -> Result<(), E>,
     ) -> Result<(), E> {
         let metadata = Arc::clone(self.first.metadata());
+        for chunk in chunks(&metadata, columns) {
+            let (from, len) = chunk.byte_range();
+            let unpacked = u64::try_from(chunk.uncompressed_size()).unwrap_or(0);
+            check_pages(&self.file, from, len, unpacked).map_err(&damaged)?;
+        }
         let mut fields: Vec<Arc<Field>> = self.first.schema().fields().iter().cloned().collect();
         for (column, at) in columns {
             let Some(field) = fields.get_mut(*at).filter(|_| column.ty == ColumnType::Text) else { continue };
@@ -130,6 +134,15 @@ impl ParquetFile {
         }
         Ok(())
     }
+}
+
+/// These columns in all row groups.
+fn chunks<'m>(
+    metadata: &'m ParquetMetaData,
+    columns: &'m [(&'m ColumnSpec, usize)],
+) -> impl Iterator<Item = &'m ColumnChunkMetaData> {
+    let groups = metadata.row_groups().iter();
+    groups.flat_map(move |group| columns.iter().filter_map(move |(_, at)| group.columns().get(*at)))
 }
 
 /// Bytes of so many rows of these columns without their texts.

@@ -31,6 +31,7 @@ fn store(folder: &Path, batches: &[&[Given<'_>]]) -> Store {
                 content_id: text(&path),
                 identity: identity.map(&mut text),
                 settings_id: text("s"),
+                sha256: None,
             });
             for (member, trace) in *traces {
                 runs.push(RunRow {
@@ -49,6 +50,7 @@ fn store(folder: &Path, batches: &[&[Given<'_>]]) -> Store {
                     peak_memory_bytes: None,
                     program: text("test"),
                     settings_id: text("s"),
+                    sha256: None,
                 });
             }
         }

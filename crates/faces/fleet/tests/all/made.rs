@@ -135,6 +135,7 @@ impl Made {
                 peak_memory_bytes: None,
                 program: strings.intern("test"),
                 settings_id: strings.intern("s"),
+                sha256: None,
             });
         }
         rows.finish(&strings.freeze().unwrap()).unwrap()

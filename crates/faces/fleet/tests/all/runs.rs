@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use etwhy_fleet::inbox::list;
+use etwhy_fleet::memory::Memory;
 use etwhy_fleet::runner::Limits;
 use etwhy_fleet::session::{self, Host, Settings, Summary};
 use etwhy_fleet::store::Store;
@@ -15,9 +16,9 @@ use std::time::Duration;
 struct Shell;
 
 impl Host for Shell {
-    fn extract(&self, files: &[&Path], _: bool, folder: &Path) -> Command {
+    fn extract(&self, files: &[&Path], trace_id: Option<&str>, folder: &Path) -> Command {
         let mut command = Command::new("sh");
-        command.args(files).arg(folder);
+        command.args(files).arg(folder).args(trace_id);
         command
     }
 
@@ -45,7 +46,7 @@ fn settings(name: &str) -> Settings {
 }
 
 fn run(store: &Store, inbox: &Path, settings: &Settings, retry: bool) -> Summary {
-    let mut memory = session::memory(store, retry).unwrap();
+    let mut memory = Memory::of(store, retry).unwrap();
     let files = list(&[inbox.to_path_buf()]).unwrap().files;
     session::run(store, files, &mut memory, settings, &Shell, &mut |_| {}).unwrap()
 }
@@ -141,6 +142,52 @@ fn what_this_machine_could_not_do_is_tried_again() {
     assert_eq!(run(&store, &inbox, &settings("a"), false).known, 2);
 }
 
+/// Whoever can put files into the inbox knows where samples are taken.
+#[test]
+fn a_twin_with_the_same_samples_is_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = folder.path().join("inbox");
+    std::fs::create_dir(&inbox).unwrap();
+    // The trace is called as the run says, whose name is the second argument.
+    let script = good("'\"$2\"'", 0) + "\n#";
+    let write = |name: &str, byte: u8| {
+        let mut bytes = script.clone().into_bytes();
+        bytes.resize(1 << 20, b' ');
+        bytes[5000] = byte;
+        std::fs::write(inbox.join(name), bytes).unwrap();
+    };
+    write("a.etl", b'a');
+    write("copy.etl", b'a');
+    write("twin.etl", b'b');
+    let (store, _lock) = Store::create(&folder.path().join("store")).unwrap();
+    let summary = run(&store, &inbox, &settings("a"), false);
+    assert_eq!(summary.outcomes, BTreeMap::from([("copy", 1), ("read", 2)]), "{:?}", ledger(&store));
+    // Each is known again under another name.
+    std::fs::rename(inbox.join("twin.etl"), inbox.join("moved.etl")).unwrap();
+    std::fs::rename(inbox.join("a.etl"), inbox.join("z.etl")).unwrap();
+    let again = run(&store, &inbox, &settings("a"), false);
+    assert_eq!(again.outcomes, BTreeMap::from([("copy", 2)]), "{:?}", ledger(&store));
+}
+
+/// An archive names what is in it by samples: a trace of it does not pass for another one.
+#[test]
+fn a_twin_in_an_archive_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = folder.path().join("inbox");
+    std::fs::create_dir(&inbox).unwrap();
+    for (name, sha256) in [("a", "1"), ("b", "1"), ("c", "2")] {
+        let hashed = format!(r#""sha256":"{sha256}","exit":0,"message":null,"file""#);
+        let script = good("same", 0).replace(r#""exit":0,"message":null,"file""#, &hashed);
+        std::fs::write(inbox.join(format!("{name}.etl")), format!("{script} # {name}")).unwrap();
+    }
+    let (store, _lock) = Store::create(&folder.path().join("store")).unwrap();
+    let settings = Settings { jobs: 1, ..settings("a") };
+    let summary = run(&store, &inbox, &settings, false);
+    let expected = BTreeMap::from([("copy", 1), ("failed", 1), ("read", 1)]);
+    assert_eq!(summary.outcomes, expected, "{:?}", ledger(&store));
+    assert_eq!(run(&store, &inbox, &settings, false).known, 3);
+}
+
 #[test]
 fn one_at_a_time_writes() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,5 +209,5 @@ fn half_a_batch_is_none() {
     std::fs::create_dir(folder.path().join("batches/.half")).unwrap();
     std::fs::write(folder.path().join("batches/.half/run.parquet"), "PAR1").unwrap();
     assert!(store.batches().unwrap().is_empty());
-    assert!(session::memory(&store, false).is_ok());
+    assert!(Memory::of(&store, false).is_ok());
 }

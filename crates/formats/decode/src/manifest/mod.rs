@@ -11,9 +11,11 @@ pub use xml::{ManifestError, parse};
 use crate::anomalies::{MANIFEST_BROKEN, MANIFEST_TOO_LARGE, SOURCE_UNREADABLE};
 use crate::schema::{EventSchema, field_count};
 use etwhy_base::Guid;
+use etwhy_base::files::read_at_most;
 use etwhy_base::utf16;
 use etwhy_etl::Ledger;
 use foldhash::HashMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -73,19 +75,12 @@ impl Manifests {
     }
 
     fn load_file(&mut self, file: &Path, named: bool, ledger: &mut Ledger) {
-        match std::fs::metadata(file) {
-            Ok(about) if about.len() > MAX_MANIFEST => {
+        let result = match read_at_most(file, MAX_MANIFEST) {
+            Ok(bytes) => parse(&text_of(&bytes)),
+            Err(e) if e.kind() == ErrorKind::FileTooLarge => {
                 ledger.note(&MANIFEST_TOO_LARGE, 1, || file.display().to_string());
                 return;
             }
-            Ok(_) => {}
-            Err(e) => {
-                ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", file.display()));
-                return;
-            }
-        }
-        let result = match std::fs::read(file) {
-            Ok(bytes) => parse(&text_of(&bytes)),
             Err(e) => {
                 ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", file.display()));
                 return;

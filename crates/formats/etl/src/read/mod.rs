@@ -31,6 +31,6 @@ pub use grow::{Growth, Held, forget_before};
 pub use index::BufferEntry;
 pub use logfile::{LogFileHeader, TimeZone};
 pub use part::PartWritten;
-pub use sample::{content_id, joint_trace_id, short_id};
+pub use sample::{content_id, file_sha256, joint_trace_id, short_id};
 pub use timeline::Timeline;
 pub use walk::{Walk, WalkStats};

@@ -119,6 +119,28 @@ pub fn content_id(path: &Path) -> io::Result<String> {
     Ok(shortened(&hash))
 }
 
+/// The SHA-256 of any file, as other programs print it.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn file_sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut left = file.metadata()?.len();
+    let mut hash = Sha256::new();
+    let mut piece = Vec::new();
+    // What is written meanwhile is another content.
+    while left > 0 {
+        piece.clear();
+        let read = Read::by_ref(&mut file).take(left.min(PIECE)).read_to_end(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&piece);
+        left = left.saturating_sub(read as u64);
+    }
+    Ok(hex(&hash.finalize()))
+}
+
 pub(super) fn record<'a>(
     entry: &BufferEntry,
     bytes: &'a [u8],

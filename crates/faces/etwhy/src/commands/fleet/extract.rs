@@ -5,6 +5,7 @@ use crate::commands::why::{TOP, answers};
 use crate::exit::{self, Exit};
 use crate::open::Recording;
 use anyhow::Context as _;
+use etwhy_etl::read::{file_sha256, joint_trace_id};
 use etwhy_fleet::runner::{END, End, EndOfRecording, own_usage};
 use etwhy_fleet::{Ids, contract, ids, rows, stamp, store};
 use etwhy_rules::Rule;
@@ -34,6 +35,9 @@ pub struct Args {
     /// What decides what is found, by its name: who starts many processes finds it out once
     #[arg(long, hide = true)]
     settings_id: Option<String>,
+    /// Name of the trace, given by who compares it with others
+    #[arg(long, hide = true, requires = "merge")]
+    trace_id: Option<String>,
     /// End when standard input ends: nobody waits any more
     #[arg(long, hide = true)]
     supervised: bool,
@@ -68,16 +72,21 @@ fn read(args: &Args, end: &mut End) -> anyhow::Result<Exit> {
     let settings = args.settings_id.clone().map_or_else(|| args.reading.settings_id(), Ok)?;
     let given = args.traces.first().and_then(|path| args.reading.machine_of(path));
     let recordings = traces.recordings()?;
+    end.sha256 = args.traces.iter().map(|path| file_sha256(path).ok()).collect();
+    let merged: Option<Vec<String>> = end.sha256.iter().cloned().collect();
     for (number, recording) in recordings.list.into_iter().enumerate() {
         let files = recording.files.clone();
         let mut row = EndOfRecording {
             file: files.first().cloned().unwrap_or_default(),
             files: files.len(),
             trace_id: format!("{}-{number}", ids::extract_id(&files.join("\n"), "")),
+            // What is no archive was hashed as it is.
+            sha256: if args.merge { merged.as_deref().map(joint_trace_id) } else { recording.sha256() },
             ..EndOfRecording::default()
         };
         let name = format!("{number}");
-        match one(recording, &rules, given.as_deref(), &settings, &args.output.join(&name), &mut row) {
+        let names = (args.trace_id.as_deref(), given.as_deref());
+        match one(recording, &rules, names, &settings, &args.output.join(&name), &mut row) {
             Ok(()) => row.part = Some(name),
             Err(error) => {
                 row.exit = exit::of_error(&error) as i32;
@@ -98,11 +107,11 @@ fn read(args: &Args, end: &mut End) -> anyhow::Result<Exit> {
     })
 }
 
-/// Reads one recording and writes its rows.
+/// Reads one recording and writes its rows. The trace and its machine may have been given names.
 fn one(
     recording: Recording,
     rules: &[Rule],
-    given: Option<&str>,
+    (trace, given): (Option<&str>, Option<&str>),
     settings: &str,
     folder: &Path,
     row: &mut EndOfRecording,
@@ -112,13 +121,15 @@ fn one(
     let db = &analysed.db;
     let facts = rows::Facts::of(db);
     let machine = ids::machine_id(given, facts.computer.as_deref(), &facts.boot_id);
-    let extract = ids::extract_id(&facts.trace_id, settings);
-    let ids = Ids { trace: facts.trace_id, machine: machine.id.clone(), extract };
+    let sizes = db.read_or_empty::<TraceRow>();
+    let file = trace.filter(|_| sizes.len() == 1).map(str::to_owned);
+    let trace = trace.map_or(facts.trace_id, str::to_owned);
+    let extract = ids::extract_id(&trace, settings);
+    let ids = Ids { trace, machine: machine.id.clone(), extract, file };
     let own = rows::tables(db, &report.findings, &report.sentence, &machine)?;
     store::write_part(folder, &stamp::all(db, &own, &ids)?)?;
-    let sizes = db.read_or_empty::<TraceRow>();
     row.size_bytes = sizes.iter().map(|file| u64::try_from(file.size_bytes()).unwrap_or(0)).sum();
-    Ids { trace: row.trace_id, machine: row.machine_id, extract: row.extract_id } = ids;
+    Ids { trace: row.trace_id, machine: row.machine_id, extract: row.extract_id, .. } = ids;
     row.exit = analysed.exit as i32;
     row.message = exit::missing(db).or_else(|| analysed.newer_than_known.first().cloned());
     Ok(())

@@ -5,6 +5,7 @@ use crate::rules::RuleArgs;
 use crate::symbol_args::{SymbolArgs, VARIABLES};
 use anyhow::Context as _;
 use etwhy_base::rng::fnv1a;
+use etwhy_etl::read::file_sha256;
 use etwhy_fleet::ids::settings_id;
 use etwhy_symbols::NameStyle;
 use std::ffi::OsString;
@@ -165,11 +166,14 @@ fn content(path: &Path) -> anyhow::Result<u64> {
         let mut parts: Vec<(PathBuf, u64)> = Vec::new();
         for entry in list {
             let path = entry.with_context(cannot)?.path();
-            parts.push((path.clone(), content(&path)?));
+            // A link to a folder may lead in a circle, and a pipe or a device has no end.
+            if path.symlink_metadata().is_ok_and(|link| link.is_dir()) || path.is_file() {
+                parts.push((path.clone(), content(&path)?));
+            }
         }
         parts.sort();
         let sums: Vec<String> = parts.iter().map(|(_, sum)| format!("{sum:016x}")).collect();
         return Ok(fnv1a(sums.join(" ")));
     }
-    Ok(fnv1a(std::fs::read(path).with_context(cannot)?))
+    Ok(fnv1a(file_sha256(path).with_context(cannot)?))
 }

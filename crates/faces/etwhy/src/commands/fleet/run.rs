@@ -10,7 +10,7 @@ use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_export::sanitize;
 use etwhy_fleet::inbox::{self, Found, Inbox};
-use etwhy_fleet::plan::Memory;
+use etwhy_fleet::memory::Memory;
 use etwhy_fleet::runner::Limits;
 use etwhy_fleet::session::{self, Event, Host, Settings, Summary};
 use etwhy_fleet::store::Store;
@@ -91,14 +91,14 @@ impl Own {
 }
 
 impl Host for Own {
-    fn extract(&self, files: &[&Path], archive: bool, folder: &Path) -> Command {
+    fn extract(&self, files: &[&Path], trace_id: Option<&str>, folder: &Path) -> Command {
         let mut command = self.command("extract");
         command.args(&self.options).arg(format!("--threads={}", self.threads));
         command.arg(format!("--settings-id={}", self.settings_id));
         // Tables go to temporary files before the limit is near.
         command.arg(format!("--memory={}", self.memory / 2)).arg("--output").arg(folder);
-        if !archive {
-            command.arg("--merge");
+        if let Some(trace_id) = trace_id {
+            command.arg("--merge").arg(format!("--trace-id={trace_id}"));
         }
         command.arg("--").args(files);
         command
@@ -127,7 +127,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let host = Own::new(&args.reading, &settings_id, jobs, args.memory)?;
     let limits = Limits { time: Some(Duration::from_secs(args.timeout)), memory: Some(args.memory) };
     let settings = Settings { program: PROGRAM.to_owned(), settings_id, jobs, limits, batch: args.batch };
-    let mut memory = session::memory(&store, args.retry)?;
+    let mut memory = Memory::of(&store, args.retry)?;
     let mut shown = Shown::default();
     let Some(pause) = args.watch else {
         if first.files.is_empty() {

@@ -14,7 +14,8 @@ pub fn is_desktop() -> bool {
     shown && !far && std::io::stderr().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Opens it. The command line of a browser can be read by others on the machine: it holds a word that opens the page once.
+/// Opens it. The command line of a browser can be read by others on the machine: it holds a word that opens the page once, on Linux only for
+/// this user. (A file that leads to the page would do as well, but browsers in a sandbox, such as Ubuntu's Firefox, cannot read it.)
 ///
 /// # Errors
 /// If no program can be started for it.
