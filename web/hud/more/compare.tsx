@@ -42,9 +42,9 @@ function Sides() {
       <span>
         <b class="ab b">B</b> after <b>{visible(trace.value?.name ?? "")}</b> <span class="muted">{scope.value ? span(here) : "all of it"}</span>
       </span>
-      <button type="button" class="small" disabled={!scope.value} onClick={() => look({ other: { trace: other?.trace ?? view.value.trace, range: scope.value } })} title="Takes the present selection as A; then select another range for B">
+      {(scope.value || !other) && <button type="button" class="small" disabled={!scope.value} onClick={() => look({ other: { trace: other?.trace ?? view.value.trace, range: scope.value } })} title="Takes the present selection as A; then select another range for B">
         Take this range as A
-      </button>
+      </button>}
       {other?.range && (
         <button type="button" class="small" onClick={() => look({ other: { ...other, range: null } })}>
           All of A

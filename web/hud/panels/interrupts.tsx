@@ -206,7 +206,7 @@ function View() {
       {shown && (
         <div class="pair">
           <Box
-            title={`How long: ${title(shown)}`}
+            title="How long"
             tools={
               <>
                 <select value={key(shown)} aria-label="Driver in the histogram" onChange={(event) => set<Settings>("interrupts", { shown: event.currentTarget.value })}>

@@ -9,11 +9,15 @@ import { visible } from "../base/value.ts";
 import { openInspector } from "../app/inspector.tsx";
 import { foundIn, lookAt, lookedAt, phrase, type Found } from "../state/finding.ts";
 import { inspect } from "../state/inspect.ts";
-import { inForce, set, setting, view, whole, type Range } from "../state/view.ts";
+import { tick } from "../state/live.ts";
+import { inForce, set, setting, table, view, whole, type Range } from "../state/view.ts";
+import { useAnswer } from "../wire/answer.ts";
+import { ask, askRows } from "../wire/api.ts";
 import { painted } from "../state/palette.ts";
 import { alike } from "./grid/amounts.ts";
 import { Severity } from "./icons.tsx";
 import { Strip } from "./mini.tsx";
+import { parse } from "./pivot/spark.tsx";
 import { findings as marks } from "./timeline/feed.ts";
 import { Who } from "./who.tsx";
 import { Words } from "./words.tsx";
@@ -58,6 +62,32 @@ export const show = (id: string) => {
   lookAt(id);
   openInspector();
 };
+
+/** Parts of the strips. */
+const PARTS = 65;
+/** What a finding's cost is made of, by topic, if that is not time of processors. */
+const MADE_OF: Record<string, [string, string]> = {
+  dotnet: ["clr_gc", "pause_ns"],
+  memory: ["virtual_alloc", "committed_bytes"],
+  network: ["network", "size_bytes"],
+  registry: ["registry", "dur_ns"],
+};
+
+/** When it happened, and how much of it. What the filters of a finding cannot count has its range alone. */
+function When(props: { of: Found; range: Range | null }) {
+  const { finding, at } = props.of;
+  const trace = view.value.trace;
+  // The windows of a trace that is followed pass too quickly.
+  const wanted = inForce.value === null && tick.value === 0;
+  const chosen = useAnswer(wanted ? `select ${JSON.stringify([trace, finding.id, at, null])}` : null, (signal) => ask("select", { trace, finding: finding.id, hit: at, within: null }, signal));
+  const filters = (chosen.value?.filters ?? []).map(({ kind, value }) => ({ kind, value, not: false }));
+  const own = finding.topic === "interrupts" && filters[0]?.kind === "module" ? (["dpc", "exclusive_ns"] as const) : MADE_OF[finding.topic];
+  const [source, column] = own && table(own[0])?.rows ? own : (["sample", "weight_ns"] as const);
+  const body = { trace, range: null, filters, table: source, values: [{ column, fn: "sum" }], group: [], sort: [], spark: PARTS, limit: 1 };
+  const time = useAnswer(filters.length > 0 && table(source)?.rows ? `when ${JSON.stringify(body)}` : null, (signal) => askRows("pivot", body, signal)).value;
+  const line = time && time.count > 0 && time.facts.unused.length === 0 ? parse(time.text(0, "spark")).map((value) => value ?? 0) : null;
+  return <Strip range={props.range} whole={whole.value} line={line} />;
+}
 
 export function Findings(props: { data: Report }) {
   void painted.value;
@@ -118,7 +148,7 @@ export function Findings(props: { data: Report }) {
             </strong>
             <span class="what cut">{visible(phrase(one))}</span>
             <span class="when">
-              <Strip range={when(one)} whole={whole.value} />
+              <When of={one} range={when(one)} />
             </span>
             <span class="scale">
               {cost !== null && (

@@ -15,14 +15,30 @@ export function Mini(props: { values: number[]; color: string; width?: number; h
   );
 }
 
-/** When something happened: a strip of the whole trace. */
-export function Strip(props: { range: [number, number] | null; whole: [number, number] }) {
+/** Steps of a heat map. */
+const STEPS = 6;
+
+/** When something happened: a strip of the whole trace; darker where there is more of it, if that is known. */
+export function Strip(props: { range: [number, number] | null; whole: [number, number]; line?: number[] | null }) {
   const [first, end] = props.whole;
-  const at = (ns: number) => Math.max(0, Math.min(100, ((ns - first) / Math.max(1, end - first)) * 100));
-  const [left, right] = props.range ? [at(props.range[0]), at(props.range[1])] : [0, 100];
+  const at = (ns: number) => Math.max(0, Math.min(1, (ns - first) / Math.max(1, end - first)));
+  const [left, right] = props.range ? [at(props.range[0]), at(props.range[1])] : [0, 1];
+  const line = props.line ?? [];
+  const top = Math.max(...line, 0);
+  // Neighbours of one step are one box.
+  const boxes: { from: number; to: number; step: number }[] = [];
+  line.forEach((value, part) => {
+    const inside = (part + 1) / line.length > left && part / line.length < right;
+    const step = inside && value > 0 ? Math.ceil((STEPS * value) / top) : 0;
+    const last = boxes[boxes.length - 1];
+    if (last?.step === step) last.to = part + 1;
+    else boxes.push({ from: part, to: part + 1, step });
+  });
   return (
-    <span class="strip" aria-hidden="true">
-      <i style={{ left: `${left}%`, width: `${Math.max(1, right - left)}%` }} />
-    </span>
+    <svg class="strip" viewBox={`0 0 ${line.length || 100} 1`} preserveAspectRatio="none" shape-rendering="crispEdges" aria-hidden="true">
+      {top > 0
+        ? boxes.map(({ from, to, step }) => step > 0 && <rect key={from} x={from} width={to - from} height="1" fill={`var(--k${step})`} />)
+        : <rect x={left * (line.length || 100)} width={Math.max(1, (right - left) * (line.length || 100))} height="1" fill="var(--k5)" />}
+    </svg>
   );
 }

@@ -3,7 +3,7 @@
 import type { Report } from "../../src/model.ts";
 import { bytes, count, duration, number } from "../../src/lib/format.ts";
 import { visible } from "../base/value.ts";
-import { energy } from "../state/energy.ts";
+import { energy, middle } from "../state/energy.ts";
 import { inForce, look, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
@@ -92,8 +92,9 @@ export function Tiles(props: { data: Report }) {
   if (used.length > 0) {
     const sum = (of: (row: (typeof used)[number]) => number | null) => used.reduce((total, row) => total + (of(row) ?? 0), 0);
     const [low, high] = [sum((row) => row.energy_low_j), sum((row) => row.energy_high_j)];
-    const [value, unit] = energy(low, high);
-    tiles.push({ title: "Energy ≈", value, unit, about: `most: ${visible(used[0]?.culprit ?? "")}`, line: [], color: "--c3", panel: "power" });
+    const [value, unit] = middle(sum((row) => row.energy_j));
+    const most = used.reduce((best, row) => ((row.energy_j ?? 0) > (best.energy_j ?? 0) ? row : best));
+    tiles.push({ title: "Energy", value: `≈${value}`, unit, about: `${energy(low, high).join("\u00a0")}, most ${visible(most.culprit.replace(/ \(\d+\)$/, ""))}`, line: [], color: "--c3", panel: "power" });
   } else gone("Energy", "sample", "power");
   return (
     <section class="tiles" aria-label="Key figures">

@@ -12,7 +12,7 @@ import { addFilter, set, setting, view, whole, zoomTo, type Range } from "../sta
 import { data, error, busy, findings, overview, startFeed, want } from "./timeline/feed.ts";
 import { Bar } from "./timeline/bar.tsx";
 import { DEFAULTS, heightOf, isShown, layout, levelOf, withFindings, type Row, type Settings } from "./timeline/layout.ts";
-import { ghost, startGhost } from "./timeline/ghost.ts";
+import { ghosts, startGhost } from "./timeline/ghost.ts";
 import { LaneMenu } from "./timeline/menu.tsx";
 import { beside } from "./timeline/model.ts";
 import { colors, frame, HEAD, OVERVIEW, picture, strip, type Colors } from "./timeline/paint.ts";
@@ -110,7 +110,7 @@ export function Timeline(props: { panel: Panel }) {
         element.height = Math.round(height * scale);
       }
       const c = (state.current.colors ??= colors());
-      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding, ghost: ghost.peek() }, c);
+      frame(context, { width, height, scale, scroll: around.scrollTop, shown: live.peek(), whole: whole.peek(), selection: drawn.peek(), cursor: cursor.peek()?.ns ?? null, rows: state.current.rows, focus: cursor.peek()?.pointer === false ? (cursor.peek()?.lane ?? null) : null, data: data.peek(), image: state.current.image, overview: state.current.strip, finding: view.peek().finding, ghosts: ghosts.peek() }, c);
       // For the benchmark in web/bench.
       element.dataset["frameMs"] = (performance.now() - started).toFixed(2);
     };
@@ -119,7 +119,7 @@ export function Timeline(props: { panel: Panel }) {
     };
     state.current.draw = request;
     const stop = effect(() => {
-      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding, ghost.value];
+      void [live.value, drawn.value, cursor.value, whole.value, view.value.finding, ghosts.value];
       request();
     });
     const resize = new ResizeObserver(() => {

@@ -1,6 +1,6 @@
 /** Estimated energies: all of a trace in one unit, that of the largest on its bill. */
 
-import { energyRange, energyUnit } from "../../src/lib/format.ts";
+import { energy as estimated, energyRange, energyUnit } from "../../src/lib/format.ts";
 import { report } from "./view.ts";
 
 const unit = () => energyUnit((report.value?.bill ?? []).reduce((most, row) => Math.max(most, row.energy_j ?? 0), 0));
@@ -9,4 +9,10 @@ const unit = () => energyUnit((report.value?.bill ?? []).reduce((most, row) => M
 export function energy(low: number, high: number): [string, string] {
   const of = unit();
   return [energyRange(low, high, of).split("\u00a0")[0] ?? "", of[1]];
+}
+
+/** The middle of both, and its unit. */
+export function middle(joules: number): [string, string] {
+  const of = unit();
+  return [estimated(joules, of).split("\u00a0")[0] ?? "", of[1]];
 }

@@ -215,8 +215,70 @@ test("compare: what was not there is new, both bases stand there, histograms lie
   await page.getByRole("button", { name: "Per second" }).click();
   assert.match(await table.getByRole("columnheader").nth(1).innerText(), /cores/);
   assert.equal(await page.locator("svg.overlay path").count(), 2);
+  // What A was lies over the tracks too: a line in the colour of text.
+  const lined = () => page.locator("[data-part=timeline] canvas").evaluate((canvas) => {
+    const title = [...document.querySelectorAll(".tl-title")].find((one) => one.textContent.startsWith("DPC time"));
+    const scale = canvas.height / canvas.clientHeight;
+    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const context = copy.getContext("2d", { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    const { data } = context.getImageData(20 * scale, title.offsetTop * scale, canvas.width / 2, title.offsetHeight * scale);
+    let dark = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at] < 90 && data[at + 1] < 90 && data[at + 2] < 90 && data[at + 3] > 0) dark += 1;
+    return dark;
+  });
+  assert.ok((await lined()) > 100, `${await lined()} pixels of a line`);
+  await page.evaluate((hash) => (location.hash = hash), hashOf({ panel: "compare", trace: 0 }));
+  await settled(page);
+  assert.ok((await lined()) < 20, "the line goes with the comparison");
+  await page.evaluate((hash) => (location.hash = hash), hashOf({ panel: "compare", trace: 0, other: { trace: 1, range: null } }));
+  await settled(page);
   assert.equal(await page.locator("svg.overlay .limit").count(), 1);
   assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("findings say when they cost most, as SQL has it; energy is what the bill adds up to", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  const strip = page.locator(".finding-row[data-finding='clr.gc-pause'] svg.strip");
+  const boxes = await strip.locator("rect").evaluateAll((all) => all.map((one) => [Number(one.getAttribute("x")), Number(one.getAttribute("width")), Number(one.getAttribute("fill").replace(/\D/g, ""))]));
+  const parts = Number((await strip.getAttribute("viewBox")).split(" ")[2]);
+  const [{ first, last }] = await sql("demo", "SELECT min(ts_ns) AS first, max(ts_ns) AS last FROM sample");
+  const part = (last + 1 - first) / parts;
+  const [{ most }] = await sql("demo", `SELECT (ts_ns - ${first}) / ${Math.round(part)} AS most FROM clr_gc GROUP BY 1 ORDER BY sum(pause_ns) DESC LIMIT 1`);
+  const dark = boxes.filter(([, , step]) => step === 6);
+  assert.ok(boxes.length > 5 && dark.length > 0, JSON.stringify(boxes));
+  assert.ok(dark.some(([x, width]) => most >= x - 1 && most <= x + width), `${most} in ${JSON.stringify(dark)}`);
+  const [{ joules }] = await sql("demo", "SELECT sum(energy_j) AS joules FROM bill WHERE kind = 'process' AND part = 'culprit'");
+  const tile = await page.locator(".tile", { hasText: /^Energy/ }).locator(".value").innerText();
+  assert.match(tile, /^≈\d+ J$/);
+  assert.ok(Math.abs(Number(/\d+/.exec(tile)[0]) - joules) <= 5, `${tile}, ${joules}`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a group that is the only one stands open, and stays closed once somebody closed it", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  const levels = () => grid(page).locator("[role=row][aria-level]").evaluateAll((all) => all.map((one) => Number(one.getAttribute("aria-level"))));
+  const [{ ops }] = await sql("demo", "SELECT count(DISTINCT op) AS ops FROM file_io");
+  assert.deepEqual(await levels(), [1, ...Array.from({ length: ops }, () => 2)]);
+  await page.getByRole("button", { name: "Close all" }).click();
+  await settled(page);
+  assert.deepEqual(await levels(), [1]);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a tap on a thread's name takes nothing off the lanes", demo, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "precise" }), viewport: { width: 390, height: 844 }, hasTouch: true });
+  const names = page.locator(".lane-names li");
+  await names.first().waitFor();
+  const hit = await names.evaluateAll((all) => all.map((one) => {
+    const button = one.querySelector("button:last-of-type");
+    return getComputedStyle(button).opacity === "0" && getComputedStyle(button).pointerEvents !== "none";
+  }));
+  assert.ok(hit.length > 2 && !hit.includes(true), "what nobody sees takes no tap");
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -124,11 +124,16 @@ export function RowsView(props: {
     }),
   );
   const fields = useMemo(() => (shown.columns.includes("fields") ? commonFields(root.value) : []), [root.value]);
+  // What fields hold stands in the place of their text, which stands last then.
+  const apart = fields.length > 0;
+  const places: { column?: string; field?: string }[] = [
+    ...shown.columns.flatMap((column): { column?: string; field?: string }[] => (apart && column === "fields" ? fields.map((field) => ({ field })) : [{ column }])),
+    ...(apart ? [{ column: "fields" }] : []),
+  ];
   const cell = (row: number, at: number): RowCell | null => {
     const page = Math.floor(row / PAGE);
     const rows = page === 0 ? root.value : pages.get(page);
-    const column = shown.columns[at];
-    const field = fields[at - shown.columns.length];
+    const { column, field } = places[at] ?? {};
     if (rows && field !== undefined) {
       const found = fieldsOf(rows, row % PAGE)[field];
       // True and false are 1 and 0 for the server, as for SQL.
@@ -144,7 +149,7 @@ export function RowsView(props: {
     return { rows, row: row % PAGE, column, value, text: label !== null ? show(label, { name: "", unit: "", role: "" }) : info ? show(value, info) : "" };
   };
   // By the texts of the first rows.
-  const widths = useMemo(() => [...shown.columns.map((column) => title(column)), ...fields].map((name, at) => widthFor(name, Array.from({ length: Math.min(PAGE, root.value?.count ?? 0) }, (_, row) => cell(row, at)?.text ?? ""))), [root.value, fields]);
+  const widths = useMemo(() => places.map(({ column, field }, at) => widthFor(field ?? title(column ?? ""), Array.from({ length: Math.min(PAGE, root.value?.count ?? 0) }, (_, row) => cell(row, at)?.text ?? ""))), [root.value, fields]);
   if (root.error) return <Fault error={root.error} />;
   if (!root.value) return <Bones lines={8} />;
   const count = root.value.facts.rows;
@@ -154,13 +159,15 @@ export function RowsView(props: {
       {count > MOST && <p class="about">The first {MOST.toLocaleString("en")} of {count.toLocaleString("en")} rows can be scrolled to: filter, or sort by what matters.</p>}
       <Grid
         label={`Rows of ${shown.table}`}
-        columns={[...shown.columns.map((column, at) => {
+        columns={places.map(({ column, field }, at) => {
+          if (field !== undefined) return { id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: widths[at] ?? "" };
+          if (column === undefined) return { id: "", title: "" };
           const info = resolve(shown.table, column);
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
           return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", ...(number ? {} : { width: widths[at] ?? "" }) };
-        }), ...fields.map((field, at) => ({ id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: widths[shown.columns.length + at] ?? "" }))]}
+        })}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
         raw={(row, at) => {

@@ -73,10 +73,11 @@ export function valueAt(data: Lanes, band: Band, bucket: number): number | null 
 
 /** The largest level, or the largest sum of a bucket. */
 export function peak(data: Lanes, lane: Lane): number {
-  if (lane.full <= 0) return largest(data, lane);
+  const over = beside.value.get(lane.id) ?? 0;
+  if (lane.full <= 0) return Math.max(largest(data, lane), lane.kind === "track" ? over * data.bucket_ns : 0);
   if (lane.id !== "process") return lane.full;
   // Of many processors few may be busy: an axis of all of them would show nothing. Half of them, or half of that, is a number that people see through.
-  const most = Math.max(busy(data, lane).reduce((most, sum) => Math.max(most, sum), 0), beside.value * lane.full);
+  const most = Math.max(busy(data, lane).reduce((most, sum) => Math.max(most, sum), 0), over * lane.full);
   let top = lane.full;
   while ((top / data.bucket_ns / 2) % 1 === 0 && most * 1.02 <= top / 2) top /= 2;
   return top;
@@ -96,8 +97,20 @@ export function busy(data: Lanes, lane: Lane): Float64Array {
   return sums;
 }
 
-/** The share of all processors that a line over their lane reaches. */
-export const beside = signal(0);
+/** What lines over lanes reach, by lane: a share of all processors; of tracks, an amount per nanosecond. */
+export const beside = signal<ReadonlyMap<string, number>>(new Map());
+
+/** What a lane comes to in each bucket. */
+export function sums(data: Lanes, lane: Lane): Float64Array {
+  const out = new Float64Array(data.count);
+  for (const band of lane.series) {
+    for (let at = band.from; at < band.to; at += 1) {
+      const bucket = data.buckets[at] ?? 0;
+      out[bucket] = (out[bucket] ?? 0) + (data.values[at] ?? 0);
+    }
+  }
+  return out;
+}
 
 function largest(data: Lanes, lane: Lane): number {
   let most = 0;
@@ -105,14 +118,5 @@ function largest(data: Lanes, lane: Lane): number {
     for (const band of lane.series) most = Math.max(most, band.total);
     return most;
   }
-  const sums = new Float64Array(data.count);
-  for (const band of lane.series) {
-    for (let at = band.from; at < band.to; at += 1) {
-      const bucket = data.buckets[at] ?? 0;
-      const sum = (sums[bucket] ?? 0) + (data.values[at] ?? 0);
-      sums[bucket] = sum;
-      if (sum > most) most = sum;
-    }
-  }
-  return most;
+  return sums(data, lane).reduce((top, sum) => Math.max(top, sum), most);
 }

@@ -239,7 +239,7 @@ export interface Frame {
   image: HTMLCanvasElement | null;
   overview: HTMLCanvasElement | null;
   finding: string | null;
-  ghost: Ghost | null;
+  ghosts: ReadonlyMap<string, Ghost>;
 }
 
 export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): void {
@@ -277,7 +277,8 @@ export function frame(context: CanvasRenderingContext2D, f: Frame, c: Colors): v
       context.fillRect(0, y, width, row.height + 1);
     }
     if (row.lane?.shape === "marks") drawMarks(context, row, y, f, x, c);
-    if (row.id === "process" && row.lane && f.ghost && f.data) drawGhost(context, f.ghost, x, y, row.height, row.lane.full / (peak(f.data, row.lane) || 1), c.text, c.card);
+    const ghost = f.ghosts.get(row.id);
+    if (ghost && row.lane && f.data) drawGhost(context, ghost, x, y, row.height, (row.lane.kind === "track" ? f.data.bucket_ns : row.lane.full) / (peak(f.data, row.lane) || 1), c.text, c.card);
     if (row.id === f.focus) {
       context.strokeStyle = c.accent;
       context.setLineDash([3, 2]);
