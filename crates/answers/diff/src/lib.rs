@@ -2,7 +2,8 @@
 //!
 //! # How it is computed
 //!
-//! Everything is compared twice. *Per second*: times as share of the observed time of the processors (table `machine`), counts as
+//! Everything is compared twice. *Per second*: times as share of the observed time of the processors (table `machine`; of the trace, where
+//! a finding costs elapsed time: a wait is as long on any number of processors), counts as
 //! events per second, so that traces of different length and machines of different size can be compared. *Per run*: the sums as they
 //! are, because the same work that takes 60 times as long is what a user feels, and per second it looks the same. [`entities`]
 //! compares processes, drivers, functions and modules; [`table`] any table or view; [`interrupts`] the durations of DPCs and ISRs;

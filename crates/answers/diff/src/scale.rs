@@ -2,7 +2,7 @@
 
 use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_decode::kernel::events::PerfInfo;
-use etwhy_rules::{Outcome, Rule};
+use etwhy_rules::{CostOf, Outcome, Rule};
 use etwhy_table::{Database, TableSpec};
 use etwhy_trace::catalog::{self, kernel_class::KernelClassRow, unobserved::UnobservedRow};
 use etwhy_trace::{Select, What};
@@ -67,6 +67,27 @@ impl Observed {
             .filter_map(|read| Observed::of_table(&read.name, depth + 1))
             .collect();
         [Observed::Samples, Observed::Others, Observed::Kernel].into_iter().find(|of| own.contains(of))
+    }
+}
+
+/// What the costs of a finding are shares of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// By what they are known.
+    pub observed: Observed,
+    /// Time that passed, not time of processors.
+    pub elapsed: bool,
+}
+
+impl Costs {
+    /// Those of a finding.
+    pub fn by_rule(rule: &Rule) -> Costs {
+        let elapsed = rule.cost_of == Some(CostOf::Elapsed);
+        match Observed::by_rule(rule) {
+            // How much of the processors' time was sampled says nothing of the time that passed.
+            Observed::Samples if elapsed => Costs { observed: Observed::Kernel, elapsed },
+            observed => Costs { observed, elapsed },
+        }
     }
 }
 
@@ -219,6 +240,16 @@ impl Scale {
         if capacity > 0 { ns / capacity as f64 } else { 0.0 }
     }
 
+    /// A cost as time of all processors: what passed, passed on each of them.
+    pub fn processor_ns(&self, costs: Costs, ns: f64) -> f64 {
+        if costs.elapsed { ns * self.cpus.max(1) as f64 } else { ns }
+    }
+
+    /// A cost as share of the time of the processors, or of the trace, in which such events were recorded.
+    pub fn share_of_cost(&self, costs: Costs, ns: f64) -> f64 {
+        self.share_of(costs.observed, self.processor_ns(costs, ns))
+    }
+
     /// A count per second in which such events were recorded.
     pub fn rate_of(&self, of: Observed, count: f64) -> f64 {
         let ns = self.capacity(of) as f64 / self.cpus.max(1) as f64;
@@ -229,5 +260,38 @@ impl Scale {
     pub fn event_rate(&self, count: f64) -> f64 {
         let ns = self.event_capacity_ns as f64 / self.cpus.max(1) as f64;
         if ns > 0.0 { count / (ns * 1e-9) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn machine(cpus: i64) -> Scale {
+        let db = Database::new();
+        let scale = Scale::read(&Side { label: String::new(), db: &db, findings: &[] });
+        let all = cpus.saturating_mul(10 * S);
+        Scale { cpus, capacity_ns: all, kernel_capacity_ns: all, elapsed_cpu_ns: all, ..scale }
+    }
+
+    #[test]
+    fn elapsed_time_is_a_share_of_the_trace_on_any_number_of_processors() {
+        let share = |cpus, elapsed, ns: i64| {
+            machine(cpus).share_of_cost(Costs { observed: Observed::Kernel, elapsed }, ns as f64)
+        };
+        assert_eq!([4, 16, 64].map(|cpus| share(cpus, true, S)), [0.1; 3]);
+        assert_eq!((share(4, false, S), share(16, false, 4 * S)), (0.025, 0.025));
+        assert_eq!(share(0, true, S), 0.0);
+    }
+
+    #[test]
+    fn findings_say_what_their_costs_are() {
+        let rules = etwhy_rules::builtin().unwrap_or_default();
+        let elapsed =
+            |id: &str| rules.iter().find(|rule| rule.id == id).map(|rule| Costs::by_rule(rule).elapsed);
+        assert_eq!(["lock.contention", "ui.hang", "disk.saturated"].map(elapsed), [Some(true); 3]);
+        assert_eq!(["cpu.dominant", "dpc.flood", "cpu.spin-wait"].map(elapsed), [Some(false); 3]);
     }
 }

@@ -1,14 +1,15 @@
 //! Findings before and after: resolved, new, worse, better, the same.
 //!
-//! A finding is compared by id and culprit. Costs are divided by the time of the processors in which the events were recorded that it rests on
-//! (samples, the kernel's, or others); a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
+//! A finding is compared by id and culprit: its name, and where it names several of that name, their services or application pools too (a process
+//! id is another one in each run). Costs are divided by the time of the processors in which the events were recorded that it rests on (samples, the
+//! kernel's, or others), and those that are elapsed time (waits, delays) by the time of the trace in which they were; a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
 //! them could make is not called better or worse. Nor is a finding resolved or new that the other trace misses by less than that: limits are
 //! crossed by chance.
 
-use super::scale::{Observed, Scale, Side};
-use etwhy_rules::{Answer, Severity, evaluate_below};
+use super::scale::{Costs, Observed, Scale, Side};
+use etwhy_rules::{Answer, Hit, Severity, evaluate_below};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use ts_rs::TS;
 
 /// How a finding went.
@@ -25,7 +26,7 @@ pub struct Verdict {
     /// In each trace: found, not_found or cannot_tell.
     #[ts(type = "string[]")]
     pub answers: Vec<Answer>,
-    /// Cost in each trace as share of the observed time of the processors, if the finding tells.
+    /// Cost in each trace as share of the observed time of the processors, or of the trace where the cost is elapsed time, if the finding tells.
     pub shares: Vec<Option<f64>>,
     /// The same as time.
     pub costs_ns: Vec<Option<i64>>,
@@ -41,29 +42,88 @@ const UNKNOWN: &str = "[unknown";
 /// More than this factor is worse, less than its inverse better.
 const FACTOR: f64 = 1.2;
 
-/// All findings that were found in any of the traces.
-pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
-    let mut keys: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for side in sides {
-        for outcome in side.findings {
-            keys.extend(outcome.hits.iter().map(|hit| (outcome.id.as_str(), hit.culprit.as_str())));
+/// A finding of somebody, in whatever trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key<'a> {
+    id: &'a str,
+    culprit: &'a str,
+    role: Option<&'a str>,
+    /// The traces name several of this name, by their roles.
+    several: bool,
+}
+
+/// True if both are the same, or hosts of services that have one in common: one more may have been started.
+fn alike(a: Option<&str>, b: Option<&str>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| a.split(", ").any(|service| b.split(", ").any(|other| other == service)))
+}
+
+impl Key<'_> {
+    fn is(&self, hit: &Hit) -> bool {
+        hit.culprit == self.culprit && (!self.several || alike(hit.role(), self.role))
+    }
+
+    /// Who that is.
+    fn name(&self) -> String {
+        let culprit = self.culprit;
+        match self.role.map(|role| format!(" ({role})")) {
+            Some(role) if !culprit.ends_with(&role) => format!("{culprit}{role}"),
+            _ => culprit.to_owned(),
         }
     }
+}
+
+/// What any of the traces has found.
+fn keys<'a>(sides: &[Side<'a>]) -> Vec<Key<'a>> {
+    let mut all: BTreeMap<(&str, &str), Roles<'_>> = BTreeMap::new();
+    for outcome in sides.iter().flat_map(|side| side.findings) {
+        for hit in &outcome.hits {
+            all.entry((outcome.id.as_str(), hit.culprit.as_str())).or_default().add(hit.role());
+        }
+    }
+    let of = |((id, culprit), roles): ((&'a str, &'a str), Roles<'a>)| {
+        // One without a role could be any of them.
+        let several = !roles.unknown && roles.known.len() > 1;
+        let roles = if several { roles.known.into_iter().map(Some).collect() } else { vec![None] };
+        roles.into_iter().map(move |role| Key { id, culprit, role, several })
+    };
+    all.into_iter().flat_map(of).collect()
+}
+
+/// Roles of those of one name, in all traces.
+#[derive(Default)]
+struct Roles<'a> {
+    known: Vec<&'a str>,
+    unknown: bool,
+}
+
+impl<'a> Roles<'a> {
+    fn add(&mut self, role: Option<&'a str>) {
+        match role {
+            None => self.unknown = true,
+            Some(role) if self.known.iter().any(|other| alike(Some(role), Some(other))) => {}
+            Some(role) => self.known.push(role),
+        }
+    }
+}
+
+/// All findings that were found in any of the traces.
+pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
     let rules = etwhy_rules::builtin().unwrap_or_default();
-    let observed =
-        |id: &str| rules.iter().find(|rule| rule.id == id).map_or(Observed::Samples, Observed::by_rule);
-    let mut all: Vec<Verdict> =
-        keys.into_iter().map(|(id, culprit)| verdict(sides, scales, id, culprit, observed(id))).collect();
+    let unknown = Costs { observed: Observed::Samples, elapsed: false };
+    let costs = |id: &str| rules.iter().find(|rule| rule.id == id).map_or(unknown, Costs::by_rule);
+    let keys = keys(sides).into_iter();
+    let mut all: Vec<Verdict> = keys.map(|key| verdict(sides, scales, key, costs(key.id))).collect();
     all.sort_by(|a, b| {
         b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit))
     });
     all
 }
 
-fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str, observed: Observed) -> Verdict {
+fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> Verdict {
+    let Key { id, culprit, .. } = key;
     let mut made = Verdict {
         id: id.to_owned(),
-        culprit: culprit.to_owned(),
+        culprit: key.name(),
         severity: Severity::Info,
         answers: Vec::new(),
         shares: Vec::new(),
@@ -73,7 +133,7 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str, observ
     };
     for (side, scale) in sides.iter().zip(scales) {
         let outcome = side.findings.iter().find(|o| o.id == id);
-        let hit = outcome.and_then(|o| o.hits.iter().find(|h| h.culprit == culprit));
+        let hit = outcome.and_then(|o| o.hits.iter().find(|hit| key.is(hit)));
         // Whether the culprit that nobody could name there is this one cannot be said.
         let nameless = || outcome.is_some_and(|o| o.hits.iter().any(|h| h.culprit.starts_with(UNKNOWN)));
         let answer = match (hit, outcome.map(|o| o.answer)) {
@@ -88,23 +148,28 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], id: &str, culprit: &str, observ
         };
         made.answers.push(answer);
         let cost = hit.and_then(|h| h.cost_ns);
-        made.shares.push(cost.map(|ns| scale.share_of(observed, ns as f64)));
+        made.shares.push(cost.map(|ns| scale.share_of_cost(costs, ns as f64)));
         made.costs_ns.push(cost);
     }
-    let missed = only_just_missed(&mut made, sides, scales, observed);
+    let missed = only_just_missed(&mut made, sides, scales, key, costs);
     let base_missed = missed.first().copied().unwrap_or(false);
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
     let cost = made.shares.first().copied().flatten();
     let Some(base) = scales.first() else { return made };
     let lost = |scale: &Scale, ns: Option<i64>| {
-        let costs = made.costs_ns.first().copied().flatten().zip(ns);
-        costs.is_some_and(|(before, after)| base.loss_explains(before as f64, scale, after as f64))
+        let both = made.costs_ns.first().copied().flatten().zip(ns);
+        both.is_some_and(|(before, after)| {
+            let before = base.processor_ns(costs, before as f64);
+            base.loss_explains(before, scale, scale.processor_ns(costs, after as f64))
+        })
     };
     // What the trace says of itself needs no other proof.
     let about_itself = id.starts_with("trace.");
     let hidden = |scale: &Scale, ns: Option<i64>| {
         let lossy = base.is_lossy() || scale.is_lossy();
-        lossy && !about_itself && ns.is_none_or(|ns| base.loss_explains(0.0, scale, ns as f64))
+        lossy
+            && !about_itself
+            && ns.is_none_or(|ns| base.loss_explains(0.0, scale, scale.processor_ns(costs, ns as f64)))
     };
     let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
     let changes = each.skip(1).map(|(((answer, share), (ns, scale)), missed)| match (before, answer) {
@@ -133,7 +198,8 @@ fn only_just_missed(
     made: &mut Verdict,
     sides: &[Side<'_>],
     scales: &[Scale],
-    observed: Observed,
+    key: Key<'_>,
+    costs: Costs,
 ) -> Vec<bool> {
     let found: Vec<f64> = made.shares.iter().copied().flatten().collect();
     let mut missed = vec![false; made.answers.len()];
@@ -144,12 +210,11 @@ fn only_just_missed(
         if made.answers.get(at) != Some(&Answer::NotFound) {
             continue;
         }
-        let outcome = evaluate_below(side.db, &made.id, FACTOR);
-        let Some(hit) = outcome.as_ref().and_then(|o| o.hits.iter().find(|hit| hit.culprit == made.culprit))
-        else {
+        let outcome = evaluate_below(side.db, key.id, FACTOR);
+        let Some(hit) = outcome.as_ref().and_then(|o| o.hits.iter().find(|hit| key.is(hit))) else {
             continue;
         };
-        let share = hit.cost_ns.map(|ns| scale.share_of(observed, ns as f64));
+        let share = hit.cost_ns.map(|ns| scale.share_of_cost(costs, ns as f64));
         let alike = share.is_none_or(|share| {
             found.iter().any(|other| share <= other * FACTOR && *other <= share * FACTOR)
         });
@@ -159,4 +224,73 @@ fn only_just_missed(
         }
     }
     missed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_rules::{Instance, Outcome, Subject};
+    use etwhy_table::Database;
+
+    /// A finding of these processes of one name, each with its role and process id.
+    fn found(instances: &[(Option<&str>, i64)]) -> Vec<Outcome> {
+        let hit = |&(role, pid): &(Option<&str>, i64)| Hit {
+            culprit: "w3wp.exe".to_owned(),
+            culprit_kind: "process".to_owned(),
+            instance: Some(Instance {
+                label: role.map_or(format!("w3wp.exe ({pid})"), |role| format!("w3wp.exe ({role})")),
+                role: role.map(str::to_owned),
+                pid,
+            }),
+            severity: Severity::Warning,
+            headline: String::new(),
+            effect: None,
+            explanation: String::new(),
+            fix: String::new(),
+            cost_ns: None,
+            share: None,
+            confidence: None,
+            values: BTreeMap::new(),
+        };
+        vec![Outcome {
+            id: "lock.contention".to_owned(),
+            title: String::new(),
+            topic: String::new(),
+            over: Subject::default(),
+            severity: Some(Severity::Warning),
+            answer: Answer::Found,
+            reasons: Vec::new(),
+            caveats: Vec::new(),
+            hits: instances.iter().map(hit).collect(),
+            disproof: String::new(),
+            sql: String::new(),
+            thresholds: BTreeMap::new(),
+        }]
+    }
+
+    fn changes(before: &[(Option<&str>, i64)], after: &[(Option<&str>, i64)]) -> Vec<String> {
+        let (db, before, after) = (Database::new(), found(before), found(after));
+        let side = |findings| Side { label: String::new(), db: &db, findings };
+        let sides = [side(before.as_slice()), side(after.as_slice())];
+        let scales: Vec<Scale> = sides.iter().map(Scale::read).collect();
+        let line = |v: Verdict| format!("{} {}", v.culprit, v.changes.join(" "));
+        compare(&sides, &scales).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn twins_are_compared_by_their_role_and_not_by_their_process_id() {
+        let (shop, blog) = ((Some("Shop"), 7), (Some("Blog"), 8));
+        assert_eq!(changes(&[shop], &[blog]), ["w3wp.exe (Blog) new", "w3wp.exe (Shop) resolved"]);
+        let both = ["w3wp.exe (Blog) new", "w3wp.exe (Shop) same"];
+        assert_eq!(changes(&[shop], &[blog, (Some("Shop"), 9)]), both);
+        assert_eq!(changes(&[shop], &[(Some("Shop"), 9)]), ["w3wp.exe same"]);
+        assert_eq!(changes(&[(None, 7)], &[(None, 9)]), ["w3wp.exe same"]);
+        // One more service was started in the same host.
+        assert_eq!(changes(&[(Some("A, B"), 7)], &[(Some("A, B, C"), 9)]), ["w3wp.exe same"]);
+        let two = ["w3wp.exe (A, B) same", "w3wp.exe (X) resolved"];
+        assert_eq!(changes(&[(Some("A, B"), 7), (Some("X"), 8)], &[(Some("B, C"), 9)]), two);
+        // One of the recordings has no command lines.
+        assert_eq!(changes(&[(None, 7)], &[shop, blog]), ["w3wp.exe same"]);
+        assert_eq!(changes(&[(None, 7)], &[shop]), ["w3wp.exe same"]);
+    }
 }

@@ -5,7 +5,7 @@ use super::counter_needs;
 use super::instance::Instance;
 use super::loss::Loss;
 use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold, builtin};
-use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_analysis::derived::machine::{MachineRow, silent_ns};
 use etwhy_base::units::thousands;
 use etwhy_base::units::{digits, duration_ns};
 pub use etwhy_sql::Cell;
@@ -269,7 +269,16 @@ impl Facts {
             if share >= COULD_HIDE {
                 facts.lost = Some(format!("about {} % of the events were lost", digits(100.0 * share)));
             }
-            let (share, worst) = unobserved(db, row.elapsed_cpu_ns(), row.duration_ns());
+            let (late, silent) = silent_ns(db);
+            if late > 0 {
+                facts.caveats.push(format!(
+                    "kernel events were recorded from {} on: rates and shares of time are of what follows",
+                    duration_ns(late)
+                ));
+            }
+            let unrecorded = late.saturating_add(silent);
+            let capacity = row.elapsed_cpu_ns().saturating_sub(unrecorded.saturating_mul(row.cpus()));
+            let (share, worst) = unobserved(db, capacity, row.duration_ns().saturating_sub(unrecorded));
             if share >= COULD_HIDE {
                 let percent = |share: f64| digits(100.0 * share.min(1.0));
                 let text = format!("up to {} % of the processors' time was not observed", percent(share));
@@ -355,6 +364,11 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
 }
 
 impl Hit {
+    /// What tells its culprit from others of that name in any recording; a process id does not.
+    pub fn role(&self) -> Option<&str> {
+        self.instance.as_ref().filter(|i| i.label.starts_with(&self.culprit))?.role.as_deref()
+    }
+
     /// Its cost is a sum over samples, of which some are missing.
     fn is_missing_samples(&mut self, loss: &Loss) {
         let Some(cost) = self.cost_ns else { return };
@@ -437,9 +451,20 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         .map(|(at, column)| (column.name.to_string(), Cell::from_value(rows.cell(row, at))))
         .collect();
     let culprit = values.get("culprit").and_then(Cell::text).unwrap_or_default().to_owned();
-    let instance = values.remove("culprit_upid").and_then(|upid| around.instance(upid.number()? as i64));
-    if let Some(instance) = instance.as_ref().filter(|instance| instance.label.starts_with(&culprit)) {
-        values.insert("culprit".to_owned(), instance.label.as_str().into());
+    // Whoever is named beside a number of a process (`culprit_upid`, `victim_upid`) is told from others of that name.
+    let numbered: Vec<String> =
+        values.keys().filter_map(|key| key.strip_suffix("_upid")).map(str::to_owned).collect();
+    let mut instance = None;
+    for who in numbered {
+        let upid = values.remove(&format!("{who}_upid")).and_then(|upid| upid.number());
+        let Some(found) = upid.and_then(|upid| around.instance(upid as i64)) else { continue };
+        let name = values.get(&who).and_then(Cell::text);
+        if name.is_some_and(|name| found.label.starts_with(name)) {
+            values.insert(who.clone(), found.label.as_str().into());
+        }
+        if who == "culprit" {
+            instance = Some(found);
+        }
     }
     let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
     // A query may choose the words itself.

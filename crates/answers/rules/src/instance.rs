@@ -9,6 +9,9 @@ use serde::Serialize;
 pub struct Instance {
     /// Its name; with its services, its application pool or its process id if there are several of that name.
     pub label: String,
+    /// What tells it from others of its name in any recording: its services, or its application pool.
+    #[serde(skip)]
+    pub role: Option<String>,
     /// Its process id.
     pub pid: i64,
 }
@@ -30,12 +33,13 @@ impl Instance {
             || processes.iter().filter(|row| row.name().eq_ignore_ascii_case(name)).nth(1).is_some();
         // A name that only one process has says who it is, unless it is that of a host of services.
         let ambiguous = name.eq_ignore_ascii_case("svchost.exe") || several();
-        let label = match services.or_else(pool).filter(|_| ambiguous) {
+        let role = services.or_else(pool);
+        let label = match role.filter(|_| ambiguous) {
             Some(role) => format!("{name} ({role})"),
             None if pid > 0 && several() => format!("{name} ({pid})"),
             None => name.to_owned(),
         };
-        Some(Instance { label, pid })
+        Some(Instance { label, role: role.map(str::to_owned), pid })
     }
 }
 

@@ -70,18 +70,43 @@ pub fn truncate_end(text: &str, columns: usize) -> String {
     if columns == 0 { String::new() } else { format!("{}…", head(text, columns - 1)) }
 }
 
-/// Paragraphs, broken at blanks into lines of at most `columns`. Words that are longer are broken where
+/// What stands behind a number belongs to it: a line that ends between both is read twice.
+const UNITS: &[&str] = &[
+    "%", "/", "ns", "µs", "ms", "s", "min", "h", "B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "J", "mJ", "kJ",
+    "W", "Wh", "×",
+];
+
+/// Holds two words together.
+const NO_BREAK: char = '\u{a0}';
+
+/// The words with one blank between them, those that belong together with [`NO_BREAK`].
+fn joined(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for word in line.split_whitespace() {
+        if let Some(last) = out.chars().last() {
+            let unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+            let per = last == '/' && out.chars().rev().nth(1) == Some(NO_BREAK);
+            out.push(if per || (unit && last.is_ascii_digit()) { NO_BREAK } else { ' ' });
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// Paragraphs, broken at blanks into lines of at most `columns`, but not between a number and its unit. Words that are longer are broken where
 /// the line ends. Line ends in `text` stay.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let options = Options::new(columns.max(1))
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    let paragraph = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = |text: String| {
-        textwrap::wrap(&text, &options).into_iter().map(|line| line.into_owned()).collect::<Vec<_>>()
+        textwrap::wrap(&text, &options)
+            .into_iter()
+            .map(|line| line.replace(NO_BREAK, " "))
+            .collect::<Vec<_>>()
     };
-    text.lines().map(paragraph).flat_map(lines).collect()
+    text.lines().map(joined).flat_map(lines).collect()
 }
 
 /// A wrapped text whose first line begins with `first` and every other one with `rest`, the prefixes
@@ -123,6 +148,15 @@ pub fn bar(share: f64, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            wrap("it took 14.4 / s of 100 GiB, 3 s", 10),
+            ["it took", "14.4 / s", "of", "100 GiB,", "3 s"]
+        );
+        assert_eq!(wrap("in / out", 4), ["in /", "out"]);
+    }
 
     #[test]
     fn blanks_have_no_limit() {

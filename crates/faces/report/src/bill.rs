@@ -68,7 +68,7 @@ const PER_KIND: usize = 20;
 pub fn unobserved(rows: &[BillRow]) -> Option<String> {
     let (ns, row) = rows.iter().find_map(|row| Some((row.unobserved_ns?, row)))?;
     let why = row.why.as_deref().unwrap_or("nothing was recorded");
-    Some(format!("{} of processor time were not observed and are in no share: {why}", duration_ns(ns)))
+    Some(format!("{} of processor time were not observed and are in no share; {why}", duration_ns(ns)))
 }
 
 /// The unit of all energies of a bill, in each of its lists: that of the largest.

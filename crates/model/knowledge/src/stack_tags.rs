@@ -112,6 +112,11 @@ pub(crate) fn canonical_module(module: &str) -> String {
     if KERNEL_NAMES.contains(&name.as_str()) { KERNEL.to_owned() } else { name }
 }
 
+/// Whether it is the kernel, by any of its names.
+pub(crate) fn is_kernel(module: &str) -> bool {
+    canonical_module(module) == KERNEL
+}
+
 /// The name without `.exe`, `.dll` or `.sys`.
 fn stem(module: &str) -> &str {
     match module.rsplit_once('.') {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::stack_tags::{canonical_module, glob};
+use crate::stack_tags::{canonical_module, glob, is_kernel};
 use crate::table::rows;
 
 /// What a thread waited for.
@@ -32,7 +32,7 @@ pub enum WaitClass {
     Suspended,
     /// A lock or a condition variable: only the stack could tell which.
     LockOrCondition,
-    /// A kernel object (event, process, semaphore, mutex): only the program knows what it stands for.
+    /// A kernel object (event, process, semaphore; a mutex, where nothing tells that it is one): only the program knows what it stands for.
     Object,
     /// Something else, or unknown.
     Other,
@@ -148,6 +148,17 @@ pub fn wait_function(module: &str, function: &str) -> Option<&'static WaitFuncti
     functions.iter().find(|row| glob(row.function, function, false)).copied()
 }
 
+/// Whether the kernel hands a mutex over to a thread that waits for it, by the functions of whoever ends the wait, innermost first: the
+/// waiting thread's own stack looks the same for all objects. What runs in between, for somebody else, decides before.
+pub fn releases_mutex<'a>(functions: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
+    let found = functions.into_iter().find_map(|(module, function)| match function {
+        "KeReleaseMutant" | "KeReleaseMutex" | "NtReleaseMutant" => Some((module, true)),
+        "KiDeliverApc" | "MmAccessFault" | "KeSetEvent" | "KeReleaseSemaphore" => Some((module, false)),
+        _ => None,
+    });
+    found.is_some_and(|(module, releases)| releases && is_kernel(module))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +189,19 @@ mod tests {
         ] {
             assert_eq!(class(module, function), None, "{module}!{function}");
         }
+    }
+
+    #[test]
+    fn who_releases_a_mutex_ends_a_wait_for_a_lock() {
+        let program = [("ntdll.dll", "NtReleaseMutant"), ("KernelBase.dll", "ReleaseMutex")];
+        let kernel = [("ntoskrnl.exe", "KeReleaseMutant"), ("nt", "NtReleaseMutant")];
+        assert!(releases_mutex(kernel.into_iter().chain(program)));
+        assert!(!releases_mutex(program), "what the kernel does there is not known");
+        let event = [("ntoskrnl.exe", "KeSetEvent"), ("ntoskrnl.exe", "NtSetEvent")];
+        assert!(!releases_mutex(event) && !releases_mutex([]));
+        // The end of a transfer came in between.
+        let apc = [("ntoskrnl.exe", "KiUnwaitThread"), ("ntoskrnl.exe", "KiDeliverApc")];
+        assert!(!releases_mutex(apc.into_iter().chain(kernel)));
     }
 
     #[test]

@@ -51,7 +51,12 @@ pub struct Finish<'a> {
 impl Finish<'_> {
     /// Until when the kernel's events tell what goes on: the end of the trace, unless their session was stopped or taken before.
     pub fn kernel_end_ns(&self) -> i64 {
-        self.model.cpus.observed_until(self.span_ns)
+        self.kernel_span_ns().1
+    }
+
+    /// From when to when the kernel's events tell it.
+    pub fn kernel_span_ns(&self) -> (i64, i64) {
+        self.model.cpus.observed(self.span_ns)
     }
 
     /// Exchanges the tickets in a stack column for stack numbers.

@@ -124,8 +124,9 @@ struct Quarters {
 impl Quarters {
     fn of(db: &Database) -> Quarters {
         let (first_ns, last_ns) = span(db).unwrap_or((0, 0));
-        // What came no more because the session was stopped was not given back.
-        Quarters::between(first_ns, last_ns.saturating_sub(silent_ns(db)))
+        // Where no kernel events were recorded nothing was seen to be taken.
+        let (late, silent) = silent_ns(db);
+        Quarters::between(first_ns.saturating_add(late), last_ns.saturating_sub(silent))
     }
 
     fn between(first_ns: i64, last_ns: i64) -> Quarters {

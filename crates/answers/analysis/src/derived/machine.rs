@@ -15,23 +15,30 @@
 //! `capacity_ns` is that of what `busy_ns` rests on.
 //!
 //! Rates and shares of the trace's own time are of `observed_ns`: the duration, less the end of the trace from which on no kernel events came
-//! although others did (`kernel_class.stopped`: the session was taken or stopped), and less what buffers that are missing left unobserved.
+//! although others did (`kernel_class.stopped`: the session was taken or stopped), less its beginning if by the same measure none came yet (a
+//! circular recording has overwritten it, or the session began later), and less what buffers that are missing left unobserved.
 //! The latter only where they are spread evenly over time and processors, so that a mean says something: how much of it was
 //! not observed is measured by samples or context switches (`event_capacity_ns`), and is no more than the ranges of `unobserved`. Else a rate
 //! is of the whole time, and so a lower bound.
 //!
 //! `stood_still_ns` is the longest pause of all samples (`kernel_class`), less one interval: what seems to have run through it (a DPC, a
 //! garbage collection, a wait) took that much less. It counts from 10 ms, and only where samples are taken of idle processors too: samples
-//! cover 60 % of the processors' time outside the pause. On an idle machine that nobody samples a pause means nothing.
+//! cover 60 % of the processors' time outside the pause. On an idle machine that nobody samples a pause means nothing. A wait, a transfer or
+//! a callback that holds this moment is the machine's and nobody's only where `stood_still_start_ns` is known: nothing is missing in the
+//! recording, and no other class of events that never ceases went on for more than a quarter of the pause.
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
 use crate::gaps::Gaps;
-use crate::operators::add;
+use crate::operators::{add, span};
 use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{
-    cpu_time::CpuRow, kernel_class::KernelClassRow, stack::StackRow, stack_cost::StackCostRow,
-    trace::TraceRow, unobserved::UnobservedRow,
+    cpu_time::CpuRow,
+    kernel_class::{self, KernelClassRow},
+    stack::StackRow,
+    stack_cost::StackCostRow,
+    trace::TraceRow,
+    unobserved::UnobservedRow,
 };
 
 define_table! {
@@ -56,6 +63,8 @@ define_table! {
         /// Longest time in which no processor took a sample although idle ones are sampled: the host paused the machine, or somebody set the
         /// clock that the trace takes its times from. 0 if there was none of 10 ms; null in extracts and stores of before it was known.
         stood_still_ns: Option<i64> [Ns, Duration],
+        /// When that began. Null if the samples alone may have paused: other kernel events went on, or events or buffers are missing.
+        stood_still_start_ns: Option<i64> [Ns, Time],
         /// Processors times duration, whether observed or not.
         elapsed_cpu_ns: i64 [Ns, Duration],
         /// Observed time of processors, of which `busy_ns` is a part: what shares of CPU time are shares of. Where neither samples nor context
@@ -135,12 +144,20 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
     let cpus = most!(cpus).unwrap_or(0).max(observed.processors);
     let duration = most!(duration_ns).unwrap_or(0);
     let elapsed = duration.saturating_mul(cpus);
+    let silent = unrecorded_ns(db);
+    let recorded = duration.saturating_sub(silent).max(0).saturating_mul(cpus);
     let sampled = observed.sampled_capacity(cpus);
     let switched = observed.switched.map(|(busy, idle)| busy.saturating_add(idle));
     let sampled_busy = sampled.map(|_| observed.sampled_busy);
     let switched_busy = observed.switched.map(|(busy, _)| busy);
     let capacity = sampled.or(switched).unwrap_or(elapsed);
     let busy = sampled_busy.or(switched_busy);
+    let events_lost = all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add);
+    let buffers_lost = all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add);
+    let gaps = Gaps::read(db);
+    let whole = events_lost == 0 && buffers_lost == 0 && gaps.total() <= 0.0;
+    let (pause, still_from) = pause(db);
+    let still = stood_still_ns(pause, interval, observed.samples(), (cpus, recorded));
     let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
     MachineRow {
         os_build: narrow(most!(os_build)),
@@ -151,13 +168,12 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         observed_ns: Some(observed_ns(
             duration,
             cpus,
-            silent_ns(db),
-            &Gaps::read(db),
+            silent,
+            &gaps,
             sampled.max(switched).unwrap_or(elapsed),
         )),
-        stood_still_ns: Some(pauses(db).into_iter().fold(0i64, |longest, pause| {
-            longest.max(stood_still_ns(pause, interval, observed.samples(), (cpus, elapsed)))
-        })),
+        stood_still_ns: Some(still),
+        stood_still_start_ns: still_from.filter(|_| still > 0 && whole),
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
         sampled_capacity_ns: sampled,
@@ -170,25 +186,50 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         idle_ns: busy.filter(|_| observed.knows_idle()).map(|busy| capacity.saturating_sub(busy)),
         busy_percent: busy.filter(|_| capacity > 0).map(|busy| 100.0 * busy as f64 / capacity as f64),
         sample_interval_ns: most!(sample_interval_ns),
-        events_lost: all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add),
-        buffers_lost: all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add),
+        events_lost,
+        buffers_lost,
     }
 }
 
-/// How long no kernel events came at the end although the recording went on.
-pub(crate) fn silent_ns(db: &Database) -> i64 {
+/// How long no kernel events came although the recording went on: at its start, and at its end.
+pub fn silent_ns(db: &Database) -> (i64, i64) {
     let classes = db.read_or_empty::<KernelClassRow>();
+    let late = span(db).map_or(0, |span| kernel_class::late_ns(&classes, span));
     if !classes.iter().any(|class| class.stopped()) {
-        return 0;
+        return (late, 0);
     }
-    classes.iter().map(|class| class.silent_ns()).min().unwrap_or(0).max(0)
+    (late, classes.iter().map(|class| class.silent_ns()).min().unwrap_or(0).max(0))
 }
 
-/// Longest pauses of the samples of all processors.
-fn pauses(db: &Database) -> Vec<i64> {
+/// For how much of the trace no kernel events were recorded at its ends: nothing was lost there.
+pub fn unrecorded_ns(db: &Database) -> i64 {
+    let (late, silent) = silent_ns(db);
+    late.saturating_add(silent)
+}
+
+/// Classes whose events never cease while a machine runs, beside its samples.
+const CEASELESS: [&str; 5] = ["CSWITCH", "DPC", "INTERRUPT", "DISPATCHER", "SYSCALL"];
+/// A class with fewer events pauses by chance.
+const LEAST_EVENTS: i64 = 100;
+
+/// The longest pause of the samples of all processors, and when it began if other classes paused as well: samples may pause by themselves.
+fn pause(db: &Database) -> (i64, Option<i64>) {
     let classes = db.read_or_empty::<KernelClassRow>();
-    let of_samples = classes.iter().filter(|class| class.class() == "PROFILE");
-    of_samples.map(|class| class.pause_ns()).collect()
+    let Some(samples) = classes.iter().find(|class| class.class() == "PROFILE") else { return (0, None) };
+    let (pause, quarter) = (samples.pause_ns(), samples.pause_ns() / 4);
+    let paused = |start: i64, class: RowOf<'_, '_, KernelClassRow>| {
+        class.pause_start_ns().is_some_and(|other| {
+            let end = other.saturating_add(class.pause_ns());
+            other.saturating_sub(start) <= quarter
+                && start.saturating_add(pause).saturating_sub(end) <= quarter
+        })
+    };
+    let ceaseless = |class: &RowOf<'_, '_, KernelClassRow>| {
+        CEASELESS.contains(&class.class()) && class.events() >= LEAST_EVENTS
+    };
+    let others: Vec<_> = classes.iter().filter(ceaseless).collect();
+    let all_paused = |start: i64| !others.is_empty() && others.iter().all(|&class| paused(start, class));
+    (pause, samples.pause_start_ns().filter(|&start| all_paused(start)))
 }
 
 /// A shorter pause of all samples is none, as for the finding `machine.stall`.
@@ -196,7 +237,7 @@ const LEAST_STILL_NS: i64 = 10_000_000;
 /// Where samples cover less than this part of the processors' time outside the pause, idle processors are not sampled.
 const SAMPLED_SHARE: f64 = 0.6;
 
-/// How long a machine of so many processors, with their time, stood still in a pause of its samples, which cover so much of that time.
+/// How long a machine of so many processors, with their recorded time, stood still in a pause of its samples, which cover so much of that time.
 fn stood_still_ns(pause: i64, interval: i64, sampled: i64, (cpus, elapsed): (i64, i64)) -> i64 {
     let outside = elapsed as f64 - cpus as f64 * pause as f64;
     if pause < LEAST_STILL_NS || (sampled as f64) < SAMPLED_SHARE * outside {
@@ -316,6 +357,9 @@ impl Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::tests::{derived, table};
+    use Value::{I64 as N, Text as T};
+    use etwhy_table::Value;
     use etwhy_testkit::Are as _;
 
     const S: i64 = 1_000_000_000;
@@ -340,6 +384,45 @@ mod tests {
         assert_eq!(observed_ns(0, 0, 0, &none, 0), 0);
     }
 
+    /// What a trace of ten seconds has of the time of two processors: kernel events of these classes, each with its first and last.
+    fn observed_of(classes: &[(&'static str, i64, i64)]) -> (i64, (i64, i64)) {
+        let mut db = Database::new();
+        let trace = vec![N(10 * S), N(2), N(0), N(10 * S)];
+        db.insert(table("trace", "duration_ns cpus first_ns last_ns", &[trace]));
+        let row = |&(class, first, last): &(&'static str, i64, i64)| {
+            vec![
+                T(class),
+                N(1000),
+                N(first),
+                N(last),
+                N(S / 100),
+                N(10 * S - last),
+                Value::Bool(10 * S - last > 2 * S),
+            ]
+        };
+        let rows: Vec<_> = classes.iter().map(row).collect();
+        let columns = "class events first_ns last_ns pause_ns silent_ns stopped";
+        db.insert(table("kernel_class", columns, &rows));
+        derived(&mut db, &["machine"]);
+        (db.get("machine").unwrap().i64(0, "observed_ns").unwrap(), silent_ns(&db))
+    }
+
+    #[test]
+    fn rates_are_of_what_a_circular_recording_has_kept() {
+        // Neither end is missing.
+        assert_eq!(observed_of(&[("CSWITCH", 0, 10 * S)]), (10 * S, (0, 0)));
+        // All before the last two seconds is overwritten.
+        assert_eq!(
+            observed_of(&[("CSWITCH", 8 * S, 10 * S), ("PROFILE", 9 * S, 10 * S)]),
+            (2 * S, (8 * S, 0))
+        );
+        // The session began late and was taken, beside others.
+        assert_eq!(observed_of(&[("PROFILE", 3 * S, 6 * S)]), (3 * S, (3 * S, 4 * S)));
+        // Disk transfers were recorded before the switches; a class that comes as it likes says nothing.
+        assert_eq!(observed_of(&[("CSWITCH", 8 * S, 10 * S), ("DISK_IO", 0, 9 * S)]).0, 10 * S);
+        assert_eq!(observed_of(&[("DISK_IO", 8 * S, 10 * S)]).0, 10 * S);
+    }
+
     #[test]
     fn a_machine_stands_still_where_idle_processors_are_sampled() {
         const MS: i64 = 1_000_000;
@@ -351,6 +434,31 @@ mod tests {
         assert_eq!([9, 12].map(|ms| stood_still_ns(ms * MS, MS, 24 * S, (4, 24 * S))), [0, 11 * MS]);
         assert_eq!(stood_still_ns(i64::MAX, MS, 0, (i64::MAX, i64::MAX)), i64::MAX - MS);
         assert_eq!(stood_still_ns(0, 0, 0, (0, 0)), 0);
+    }
+
+    #[test]
+    fn the_machine_stands_still_where_all_events_pause() {
+        let from = |switches: (i64, i64), dpcs: i64| {
+            let mut db = Database::new();
+            let row = |class, events, (start, pause)| vec![T(class), N(events), N(start), N(pause)];
+            let rows = [
+                row("PROFILE", 8000, (2 * S, 4 * S)),
+                row("CSWITCH", 4000, switches),
+                row("DPC", dpcs, (0, S / 10)),
+            ];
+            db.insert(table("kernel_class", "class events pause_start_ns pause_ns", &rows));
+            pause(&db)
+        };
+        assert_eq!(from((2 * S, 4 * S), 9), (4 * S, Some(2 * S)));
+        assert_eq!(from((S, 5 * S), 9), (4 * S, Some(2 * S)));
+        assert_eq!(from((4 * S, 2 * S), 9), (4 * S, None), "switches went on for half of it");
+        assert_eq!(from((2 * S, 2 * S), 9), (4 * S, None));
+        assert_eq!(from((2 * S, 4 * S), 900), (4 * S, None), "DPCs never paused");
+        assert_eq!(pause(&Database::new()), (0, None));
+        let mut samples = Database::new();
+        let row = vec![T("PROFILE"), N(8000), N(2 * S), N(4 * S)];
+        samples.insert(table("kernel_class", "class events pause_start_ns pause_ns", &[row]));
+        assert_eq!(pause(&samples), (4 * S, None), "samples alone");
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //!
 //! A server that hands the work to another of its threads breaks the chain: what that thread calls begins a chain of its own.
 //! A message without a reply (a datagram, or one whose reply was lost) ends its chain: how long it was served is not known. One that is
-//! still served when the trace ends keeps it: neither its client nor its server has exchanged another message since.
+//! still served when the trace ends keeps it: neither its client nor its server has exchanged another message since. (A reply to what was asked
+//! before the trace looks like a message without one, but who replied serves the next.)
 //! Ports are not told from each other, and RPC over other transports (named pipes, TCP) is not ALPC.
 //! `own_ns` is time, not CPU time: the server may have waited for something else.
 
@@ -148,23 +149,48 @@ fn messages(db: &Database) -> Vec<Message> {
     out
 }
 
+/// What each thread did last.
+#[derive(Default)]
+struct Last {
+    /// As server: when it received or replied.
+    served: HashMap<i64, i64>,
+    /// As server or client.
+    any: HashMap<i64, i64>,
+}
+
+impl Last {
+    fn read(db: &Database) -> Last {
+        let mut out = Last::default();
+        let later = |of: &mut HashMap<i64, i64>, thread: Option<i64>, ns: Option<i64>| {
+            if let Some((thread, ns)) = thread.zip(ns) {
+                let last = of.entry(thread).or_insert(ns);
+                *last = ns.max(*last);
+            }
+        };
+        for row in &db.read_or_empty::<AlpcRow>() {
+            for ns in [row.receive_ns(), row.reply_ns()] {
+                later(&mut out.served, row.server_utid(), ns);
+                later(&mut out.any, row.server_utid(), ns);
+            }
+            for ns in [row.send_ns(), row.reply_receive_ns()] {
+                later(&mut out.any, row.client_utid(), ns);
+            }
+        }
+        out
+    }
+}
+
 fn nodes(db: &Database, names: &Names, strings: &mut Strings) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     let mut known: HashMap<(Option<u32>, i64, Option<Sym>), u32> = HashMap::default();
     // What each thread serves: receive, reply, link. One at a time, and messages come in order of their sending.
     let mut serving: HashMap<i64, Vec<(i64, i64, u32)>> = HashMap::default();
     let messages = messages(db);
-    // When each thread was last seen to send and to receive.
-    let (mut sends, mut receives): (HashMap<i64, i64>, HashMap<i64, i64>) = Default::default();
-    for message in &messages {
-        sends.insert(message.client.1, message.send);
-        let last = receives.entry(message.of.1).or_insert(i64::MIN);
-        *last = (*last).max(message.receive.unwrap_or(i64::MIN));
-    }
+    let last = Last::read(db);
     let lossy = !db.read_or_empty::<UnobservedRow>().is_empty();
     let still_served = |message: &Message, receive: i64| {
-        let ends = sends.get(&message.client.1) == Some(&message.send);
-        !lossy && ends && receives.get(&message.of.1) == Some(&receive)
+        let waits = last.any.get(&message.client.1) == Some(&message.send);
+        !lossy && waits && last.served.get(&message.of.1) == Some(&receive)
     };
     for message in messages {
         let list = serving.entry(message.client.1).or_default();
@@ -267,4 +293,49 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         }
     }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::tests::{derived, shown, table};
+    use etwhy_table::Value;
+
+    #[test]
+    fn who_replied_and_serves_the_next_is_no_client_that_waits() {
+        use Value::{I64 as N, Null, Text as T};
+        let mut db = Database::new();
+        let process = |name, upid| vec![T(name), N(upid)];
+        let processes = [process("query.exe", 0), process("svchost.exe", 1), process("host.exe", 2)];
+        db.insert(table("process", "name upid", &processes));
+        let message =
+            |send: i64, reply: Option<i64>, (client, asks): (i64, i64), (server, serves): (i64, i64)| {
+                let (replied, back) = (reply.map_or(Null, N), reply.map_or(Null, |ns| N(ns + 1)));
+                vec![N(send), N(send + 1), replied, back, N(client), N(asks), N(server), N(serves)]
+            };
+        let columns =
+            "send_ns receive_ns reply_ns reply_receive_ns client_upid client_utid server_upid server_utid";
+        let messages = [
+            // The reply to what was asked before the trace.
+            message(10, None, (1, 10), (0, 20)),
+            message(20, Some(25), (0, 20), (1, 10)),
+            // Served until the end of the trace, with the help of another one.
+            message(30, None, (0, 20), (1, 10)),
+            message(32, Some(40), (1, 10), (2, 30)),
+        ];
+        db.insert(table("alpc", columns, &messages));
+        derived(&mut db, &["service_chain"]);
+        let mut chains = shown(db.get("service_chain").unwrap(), "chain", 1);
+        chains.sort();
+        assert_eq!(
+            chains,
+            [
+                "query.exe",
+                "query.exe > svchost.exe",
+                "query.exe > svchost.exe > host.exe",
+                "svchost.exe",
+                "svchost.exe > query.exe",
+            ]
+        );
+    }
 }

@@ -108,7 +108,11 @@ mod tests {
         Hit {
             culprit: "svchost.exe".into(),
             culprit_kind: "process".into(),
-            instance: pid.map(|pid| Instance { label: "svchost.exe (EventLog)".into(), pid }),
+            instance: pid.map(|pid| Instance {
+                label: "svchost.exe (EventLog)".into(),
+                role: Some("EventLog".into()),
+                pid,
+            }),
             severity: Severity::Warning,
             headline: "svchost.exe is slow".into(),
             effect: Some("all of that was spinning".into()),

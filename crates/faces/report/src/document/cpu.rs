@@ -48,8 +48,10 @@ pub(super) fn section(doc: &mut Doc, cpu: &Cpu, form: &Form) {
         ("All processes: functions by exclusive time", "function", &cpu.functions),
         ("All processes: functions by inclusive time", "function", &cpu.inclusive),
     ] {
-        doc.subheading(title);
-        costs(doc, what, list, cpu.busy_ns);
+        if !list.is_empty() {
+            doc.subheading(title);
+            costs(doc, what, list, cpu.busy_ns);
+        }
     }
     if !cpu.stacks.is_empty() {
         doc.subheading("Stacks (innermost frame first)");

@@ -76,7 +76,7 @@ fn quality(quality: &Quality) -> Vec<Line> {
     if let (Some(stacks), Some(named)) = (quality.stacks_percent, quality.named_percent) {
         let interval = quality.sample_interval_ns.map_or("1 ms assumed".to_owned(), duration_ns);
         lines.push(
-            format!("CPU samples every {interval}; of busy time {stacks:.0} % have a stack, {named:.0} % a function name")
+            format!("CPU samples every {interval}; of the busy time {stacks:.0} % has a stack, {named:.0} % a function name")
                 .into(),
         );
     }

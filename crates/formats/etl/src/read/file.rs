@@ -460,9 +460,13 @@ impl EtlFile {
             let (low, high) = (first.map_or(1, |range| range.0), last.map_or(0, |range| range.1));
             let distinct = seen.count();
             let inside = high.saturating_sub(low).saturating_add(1).saturating_sub(distinct);
+            // Buffers are not overwritten in the order of their numbers: a processor that writes seldom keeps an old one.
+            let circular = mode & MODE_CIRCULAR != 0;
+            let overwritten = if circular { self.missing_before_the_last_first(number, &seen) } else { 0 };
+            let inside = inside.saturating_sub(overwritten);
             // Before the oldest one: overwritten (circular), in an earlier file of the series, lost, or never written: a
             // buffer that holds nothing has a number too.
-            let before = u64::try_from(low.saturating_sub(1)).unwrap_or(0);
+            let before = u64::try_from(low.saturating_sub(1).saturating_add(overwritten)).unwrap_or(0);
             let whole = number == 0 && said > 0 && short == 0;
             let anomaly = match mode {
                 _ if mode & MODE_CIRCULAR != 0 => &CIRCULAR_OVERWRITTEN,
@@ -484,6 +488,22 @@ impl EtlFile {
                 self.ledger.note(&FEWER_BUFFERS, at_end, || format!("{}: its end", self.shown.display()));
             }
         }
+    }
+
+    /// How many numbers are missing before the first buffer of some processor: it may have written them.
+    fn missing_before_the_last_first(&self, segment: usize, seen: &Ranges) -> i64 {
+        let of_session = |b: &&BufferEntry| usize::from(b.segment) == segment && b.kind != TYPE_HEADER;
+        let mut first: BTreeMap<u16, i64> = BTreeMap::new();
+        for buffer in self.buffers.iter().filter(of_session) {
+            let own = first.entry(buffer.cpu).or_insert(buffer.sequence);
+            *own = buffer.sequence.min(*own);
+        }
+        let last = first.into_values().max().unwrap_or(0);
+        let holes = seen.all().windows(2).filter_map(|pair| match pair {
+            [before, behind] if behind.0 <= last => Some(behind.0.saturating_sub(before.1).saturating_sub(1)),
+            _ => None,
+        });
+        holes.fold(0, i64::saturating_add)
     }
 }
 

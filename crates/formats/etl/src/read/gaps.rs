@@ -70,8 +70,8 @@ impl EtlFile {
     ///
     /// Sequence numbers are given out over all processors, so that a missing number may have been any
     /// processor's whose neighbouring buffers enclose it: each of them gets a gap. Buffers that are marked as
-    /// having lost events, or as following a lost buffer, make one too. Files that were circular lose their
-    /// beginning, which makes no gap.
+    /// having lost events, or as following a lost buffer, make one too. What a circular file has
+    /// overwritten before the first number that is left makes no gap.
     pub fn gaps(&self) -> Vec<Gap> {
         let mut gaps = self.past().gaps().to_vec();
         for segment in 0..self.segments().len() {

@@ -166,6 +166,23 @@ fn an_appended_session_that_lost_its_first_buffers_says_so() {
     assert_eq!(ledger.get("buffers_missing"), Some(&Severity::DataLoss), "{ledger:?}");
 }
 
+#[test]
+fn what_a_circular_file_has_overwritten_is_not_missing() {
+    let setup = TraceSetup { buffer_size: 1024, circular_buffers: Some(8), ..TraceSetup::default() };
+    let mut writer = TraceWriter::new(Cursor::new(Vec::new()), setup).unwrap();
+    let mut r = RecordBuf::new();
+    let first = writer.setup().first_ticks();
+    for i in 0..2000u64 {
+        r.perfinfo(8, 0x0F2E, 2, first + i as i64).u64(i).u64(0);
+        // The buffer of the second processor is old when it is written: those with the next numbers are overwritten by then.
+        writer.write(u16::from(i % 100 == 7), &mut r).unwrap();
+    }
+    let bytes = writer.finish_into().unwrap().1.into_inner();
+    let ledger = read("circular", &bytes).1;
+    assert_eq!(ledger.get("circular_overwritten"), Some(&Severity::Info), "{ledger:?}");
+    assert!(!ledger.contains_key("buffers_missing"), "{ledger:?}");
+}
+
 /// The file becomes shorter between opening and reading. Mapped pages that are gone would end the process.
 #[test]
 #[cfg(unix)]

@@ -14,7 +14,9 @@
 //!
 //! # What fools it
 //! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
-//! reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*. Where no stretch was
+//! reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*. Of the latter the part behind the
+//! last gap is known: all switches since then were recorded, and the thread was in none. A run in whose time records of its processor
+//! are missing is unknown from there on, until something tells who runs. Where no stretch was
 //! asked for, the last half million runs are kept: the begin of a delay before that is unknown too.
 
 mod runs;
@@ -25,6 +27,8 @@ use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PATHS_BEYOND_LIMIT;
 use crate::event::{Context, Event, Select, What};
 use crate::model::place::PlaceId;
+use crate::model::stack::NO_STACK;
+use crate::model::switch::{Out, WAITING};
 use crate::wait_class::{self, WaitClasses};
 use etwhy_decode::kernel::events::Thread;
 use etwhy_decode::kernel::names::wait_reason;
@@ -109,12 +113,14 @@ impl NameOrId {
 }
 
 const SWITCH: u8 = Thread::CSwitch.opcode;
+const READY: u8 = Thread::ReadyThread.opcode;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&CRITICAL_PATH],
     selects: &[
         Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
+        Select::kernel(Thread::ReadyThread, &["TThreadId"]),
         Select::new(What::Manifest(WIN32K, 36), ui_delay::RUNDOWN),
         Select::new(What::Manifest(WIN32K, 37), ui_delay::INPUT_DELAY),
         Select::new(What::Manifest(WIN32K, 38), ui_delay::CHECK_DELAY),
@@ -129,6 +135,7 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
             runs: Runs::default(),
             found: Vec::new(),
             waits: BTreeMap::new(),
+            wakers: BTreeMap::new(),
             links: 0,
             walked: 0,
             beyond: 0,
@@ -166,6 +173,8 @@ struct LongWait {
     followed: Followed,
     reason: u8,
     ticket: i32,
+    /// The stack of the thread that ended it.
+    waker: i32,
 }
 
 struct Paths {
@@ -175,6 +184,8 @@ struct Paths {
     found: Vec<Followed>,
     /// The longest waits of each process (or thread whose process is not known) and reason.
     waits: BTreeMap<(Option<u32>, u32, u8), Vec<LongWait>>,
+    /// Stack tickets of the `ReadyThread` that ended the long wait of threads that have not run since.
+    wakers: BTreeMap<u32, (i64, i32)>,
     /// Pieces of all of them.
     links: usize,
     /// Pieces that were ever walked for waits, those of paths that longer ones displaced included.
@@ -185,6 +196,10 @@ struct Paths {
 
 impl Analysis for Paths {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        if event.tag == READY {
+            self.wake(event, cx);
+            return;
+        }
         if event.tag != SWITCH {
             let Ok(Some(delay)) = ui_delay::delay(event, cx) else { return };
             let Some(utid) = delay.utid else { return };
@@ -202,6 +217,7 @@ impl Analysis for Paths {
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
+        self.runs.end(end.span_ns.1, &end.model.cpus);
         let mut all: Vec<Followed> = Vec::new();
         for stretch in end.inputs.all::<Stretch>() {
             let (from, to) = (stretch.from_ns.max(end.span_ns.0), stretch.to_ns.min(end.span_ns.1));
@@ -218,7 +234,7 @@ impl Analysis for Paths {
         all.append(&mut self.found);
         let mut classes = WaitClasses::default();
         for wait in std::mem::take(&mut self.waits).into_values().flatten() {
-            let class = classes.class(end, wait.reason, wait.ticket);
+            let class = classes.class(end, wait.reason, wait.ticket, wait.waker);
             if let Some(origin) = origin_of(class) {
                 all.push(Followed { origin, ..wait.followed });
             }
@@ -228,7 +244,7 @@ impl Analysis for Paths {
             let whole = path.to.saturating_sub(path.from).max(1);
             for (position, link) in path.links.iter().enumerate() {
                 let class = (link.kind == Kind::Wait)
-                    .then(|| classes.class(end, link.reason.unwrap_or(u8::MAX), link.ticket));
+                    .then(|| classes.class(end, link.reason.unwrap_or(u8::MAX), link.ticket, NO_STACK));
                 self.rows.push(CriticalPathRow {
                     path_id: path_id as i32,
                     origin: end.strings.intern(path.origin),
@@ -299,9 +315,22 @@ impl Paths {
         Some(Followed { origin, utid, from, to, links })
     }
 
+    /// Keeps the stack of the thread that ends a wait which may be followed: what the wait was for may stand there alone.
+    fn wake(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+        let Some(utid) = cx.model.switches.readied else { return };
+        let long = |out: &Out| event.ns.saturating_sub(out.ns) >= MIN_WAIT_NS;
+        let Some(out) = cx.model.switches.out(utid).filter(long) else { return };
+        if out.state == WAITING && wait_class::of_object(wait_class::of_reason(out.reason)) {
+            let ticket = cx.stack_ticket_if_recorded(event, None, None);
+            self.wakers.insert(utid, (event.ns, ticket));
+        }
+    }
+
     /// Follows the wait that a context switch has ended if another thread ended it and it is one of the longest of its kind.
     fn long_wait(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let switch = cx.model.switches.current;
+        let woken = self.wakers.remove(&switch.new_utid);
+        let waker = woken.filter(|woken| switch.ready.is_some_and(|ready| ready.ns == woken.0));
         let (Some(wait_ns), Some(ready_ns), Some(prev)) = (switch.wait_ns, switch.ready_ns, switch.prev)
         else {
             return;
@@ -342,7 +371,8 @@ impl Paths {
             let dropped = waits.swap_remove(at);
             self.links = self.links.saturating_sub(dropped.followed.links.len());
         }
-        waits.push(LongWait { followed, reason: prev.reason, ticket });
+        let waker = waker.map_or(NO_STACK, |waker| waker.1);
+        waits.push(LongWait { followed, reason: prev.reason, ticket, waker });
     }
 
     /// Threads that a question means: the one with that id, or of the processes with that name the thread that ran

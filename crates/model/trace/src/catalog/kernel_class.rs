@@ -13,7 +13,9 @@
 //! interrupts, system calls and ready threads. It is true if there were at least 100 events, the silence at the end
 //! lasts at least 20 % of the recording and ten times as long as the longest pause before, and no buffers are
 //! missing in that time. These three numbers are ours: after 100 events that come at random, a silence of a fifth
-//! of the time happens once in e^20, and the pause before guards against classes that come in bursts.
+//! of the time happens once in e^20, and the pause before guards against classes that come in bursts. A silence at the start is
+//! judged by the same numbers: the beginning was overwritten (circular recordings), or the kernel session began after others.
+//! Rates and shares are of neither silence (`machine.observed_ns`).
 //!
 //! # What fools it
 //! A session that somebody stops writes its rundown, and nobody can tell why it was stopped: `silent_ns` counts from
@@ -29,7 +31,7 @@ use etwhy_decode::kernel::events::{
 };
 use etwhy_etl::Record;
 use etwhy_etl::read::EtlFile;
-use etwhy_table::{Sym, TableBuilder, define_table};
+use etwhy_table::{Rows, Sym, TableBuilder, define_table};
 
 define_table! {
     /// Classes of kernel events that occur, by the flag that turns them on.
@@ -173,6 +175,28 @@ const LEAST_EVENTS: i64 = 100;
 const LEAST_SHARE_PERCENT: i64 = 20;
 const PAUSES: i64 = 10;
 
+/// A silence that is no chance in `whole`, for a class of so many events with pauses of at most `pause`.
+fn is_silence(silent: i64, whole: i64, events: i64, pause: i64) -> bool {
+    events >= LEAST_EVENTS
+        && silent > 0
+        && silent >= whole / 100 * LEAST_SHARE_PERCENT
+        && silent >= pause.saturating_mul(PAUSES)
+}
+
+/// For how long no kernel events came at the start of a trace, ns: what was `stopped` at the end, at the other end. `span_ns`: first and last
+/// event of the trace.
+pub fn late_ns(classes: &Rows<'_, KernelClassRow>, span_ns: (i64, i64)) -> i64 {
+    let late = |first_ns: i64| first_ns.saturating_sub(span_ns.0).max(0);
+    let whole = span_ns.1.saturating_sub(span_ns.0);
+    let steady = |name: &str| CLASSES.iter().any(|class| class.1 && class.0 == name);
+    let began_late = classes.iter().any(|class| {
+        steady(class.class()) && is_silence(late(class.first_ns()), whole, class.events(), class.pause_ns())
+    });
+    // Where others were recorded before, the session was there.
+    let all = classes.iter().map(|class| late(class.first_ns())).min().unwrap_or(0);
+    if began_late { all } else { 0 }
+}
+
 impl Analysis for Classes {
     #[inline]
     fn event(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
@@ -202,11 +226,7 @@ impl Analysis for Classes {
         let mut stopped_classes = Vec::new();
         for (class, seen) in CLASSES.iter().zip(&self.seen).filter(|(_, s)| s.events > 0) {
             let silent = stop.saturating_sub(seen.last).max(0);
-            let long = class.1
-                && seen.events >= LEAST_EVENTS
-                && silent > 0
-                && silent >= whole / 100 * LEAST_SHARE_PERCENT
-                && silent >= seen.pause.saturating_mul(PAUSES);
+            let long = class.1 && is_silence(silent, whole, seen.events, seen.pause);
             let lost = long && end.model.cpus.doubtful(seen.last, stop);
             let reason = long.then(|| {
                 let seconds = |ns: i64| ns as f64 / 1e9;
@@ -280,6 +300,13 @@ mod tests {
             classes = classes.max(usize::from(select.tag) + 1);
         }
         assert_eq!(classes, CLASSES.len());
+    }
+
+    #[test]
+    fn a_silence_is_long_against_the_trace_and_the_pauses() {
+        assert!(is_silence(20, 100, 100, 2));
+        assert!(!is_silence(19, 100, 100, 1) && !is_silence(20, 100, 100, 3) && !is_silence(20, 100, 99, 2));
+        assert!(!is_silence(0, 0, 1000, 0));
     }
 
     #[test]

@@ -7,8 +7,9 @@
 //! was not found becomes *cannot tell* if enough is missing.
 //!
 //! # What fools it
-//! Single events that a full buffer refused leave no trace but the count in the header (`trace.events_lost`). A circular recording loses its
-//! beginning, which makes no range. The share of a range that is really missing is not known: these are upper bounds.
+//! Single events that a full buffer refused leave no trace but the count in the header (`trace.events_lost`). What comes before
+//! the first context switch because it is overwritten (circular recordings) or not yet recorded makes no range, and nor does what a circular
+//! recording lacks of a processor from there to its first buffer: that was not lost, the recording begins later (`machine.observed_ns`). The share of a range that is really missing is not known: these are upper bounds.
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
@@ -44,7 +45,8 @@ impl Analysis for Unobserved {
     fn event(&mut self, _: &Event<'_>, _: &mut Context<'_>) {}
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        for (start_ns, to_ns, cpu) in ranges(end.model.cpus.unobserved(), end.span_ns) {
+        let span_ns = (end.kernel_span_ns().0, end.span_ns.1);
+        for (start_ns, to_ns, cpu) in ranges(end.model.cpus.unobserved(), span_ns) {
             let dur_ns = to_ns.saturating_sub(start_ns);
             self.rows.push(UnobservedRow { start_ns, dur_ns, cpu: i32::from(cpu) });
         }

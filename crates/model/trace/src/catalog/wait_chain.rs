@@ -12,7 +12,8 @@
 //!
 //! `wait_class` says what the wait was for. The reason decides where it can. Where several kinds of waits share one (critical sections,
 //! slim locks and condition variables wait with `WrAlertByThreadId`; a .NET Monitor and an idle worker with `UserRequest`), the
-//! innermost function on the stack that is known for waiting decides, for waits of at least 100 µs that a thread ended.
+//! innermost function on the stack that is known for waiting decides, for waits of at least 100 µs that a thread ended. A mutex of the kernel
+//! looks like any other object to whoever waits for it: that it is one, and so a lock, tells the stack of the thread that released it.
 //!
 //! # What fools it
 //! A wait ends when somebody signals, which does not make him its cause: a thread without work waits for the next request, and
@@ -59,7 +60,7 @@ define_table! {
         wait_reason: Option<Sym> [None, Kind],
         /// What the wait was for, by stack or else by reason: lock, condition (condition variable, address, barrier), queue (work, messages,
         /// requests), sleep, call (the answer of another process), page_fault, io, throttled, suspended, lock_or_condition (no stack tells
-        /// which), object (a kernel object), other.
+        /// which), object (a kernel object; mutexes are locks if the stack of the `ReadyThread` was recorded), other.
         wait_class: Sym [None, Kind],
         /// Waits.
         count: i64 [Count, Count],
@@ -145,8 +146,8 @@ enum Owner {
 enum Readied {
     /// Owner, and the tag of its service.
     Thread(Owner, u32),
-    /// The System process, and the number that its stacks of one kind share.
-    Work(Owner, u32),
+    /// The same, and the number that its stacks of one kind share.
+    Work(Owner, u32, u32),
     /// Place of the routine.
     Dpc(Option<PlaceId>),
     Unknown,
@@ -224,7 +225,7 @@ struct Thread {
     dpc: Option<(i64, u16)>,
     /// The routine of that DPC.
     routine: Option<PlaceId>,
-    /// Ticket of the stack of the System thread that readied it.
+    /// Ticket of the stack of the thread that readied it, if that says more.
     work: Option<i32>,
     /// Its last wait was added to this sum: the next one often is, too.
     last: Option<(Key, u32)>,
@@ -237,11 +238,12 @@ struct Pending {
     readied: Readied,
 }
 
-/// A wait that a thread of the System process ended, before its stack there is known.
+/// A wait that a thread ended whose stack says more, before that is known.
 #[derive(Clone, Copy)]
 struct Worked {
     wait: Wait,
     by: Owner,
+    tag: u32,
     /// Ticket of the wait's own stack.
     ticket: i32,
 }
@@ -270,12 +272,12 @@ struct Chains {
     cpus: Vec<Cpu>,
     /// Waits whose stack says more.
     pending: Unsettled<Pending>,
-    /// Waits that the System process ended.
+    /// Waits that a thread ended whose stack says more.
     worked: Unsettled<Worked>,
     /// A ticket of each number of [`Readied::Work`].
     works: HashMap<u32, i32>,
-    /// Whether the stack may say more than each wait reason.
-    open_reasons: Vec<bool>,
+    /// What each wait reason alone says.
+    classes: Vec<WaitClass>,
 }
 
 impl Default for Chains {
@@ -290,7 +292,7 @@ impl Default for Chains {
             pending: Unsettled::default(),
             worked: Unsettled::default(),
             works: HashMap::default(),
-            open_reasons: (0..=u8::MAX).map(|reason| wait_class::of_reason(reason).is_open()).collect(),
+            classes: (0..=u8::MAX).map(wait_class::of_reason).collect(),
         }
     }
 }
@@ -332,10 +334,8 @@ impl Analysis for Chains {
             u32::try_from(stack).ok().map(|stack| (stack | FINAL, ticket))
         };
         for (ticket, worked) in std::mem::take(&mut self.worked).into_items() {
-            let readied = match last(ticket) {
-                Some((number, ticket)) => self.work(worked.by, number, ticket),
-                None => Readied::Thread(worked.by, 0),
-            };
+            let unknown = Readied::Thread(worked.by, worked.tag);
+            let readied = last(ticket).map_or(unknown, |(number, ticket)| self.work(&worked, number, ticket));
             self.charge(&worked.wait, readied, last(worked.ticket));
         }
         for (ticket, pending) in std::mem::take(&mut self.pending).into_items() {
@@ -343,7 +343,7 @@ impl Analysis for Chains {
         }
         let works = std::mem::take(&mut self.works);
         let drivers: HashMap<u32, Option<Sym>> =
-            works.into_iter().map(|(number, ticket)| (number, driver_of(end, ticket))).collect();
+            works.iter().map(|(number, ticket)| (*number, driver_of(end, *ticket))).collect();
         let mut classes = WaitClasses::default();
         /// Names that rows are told apart by.
         type Group = (Option<u32>, u8, Option<u32>, Option<Sym>, Option<Sym>, u8, WaitClass);
@@ -356,15 +356,15 @@ impl Analysis for Chains {
         numbers.sort_unstable();
         for (key, number) in numbers {
             let Some(sum) = self.sums.get_mut(number as usize).map(std::mem::take) else { continue };
+            let work = if let Readied::Work(_, _, number) = key.readied { Some(number) } else { None };
             let by = match key.readied {
-                Readied::Thread(owner, tag) => {
+                Readied::Thread(owner, tag) | Readied::Work(owner, tag, _) => {
                     let upid = upid(owner);
                     let pid = upid.and_then(|u| end.model.processes.get(u)).map(|p| p.pid);
                     let service = pid.and_then(|pid| end.model.services.by_tag(pid, tag)).map(|s| s.name);
-                    (0, upid, service.filter(|_| tag != 0), None)
-                }
-                Readied::Work(owner, number) => {
-                    (0, upid(owner), None, drivers.get(&number).copied().flatten())
+                    let work = work.filter(|_| pid == Some(SYSTEM));
+                    let driver = work.and_then(|work| drivers.get(&work).copied().flatten());
+                    (0, upid, service.filter(|_| tag != 0), driver)
                 }
                 Readied::Dpc(place) => {
                     let frame = place.and_then(|place| end.resolved.frame_of_place(place));
@@ -372,7 +372,8 @@ impl Analysis for Chains {
                 }
                 Readied::Unknown => (2, None, None, None),
             };
-            let class = classes.class(end, key.reason, sum.ticket.unwrap_or(NO_STACK));
+            let waker = work.and_then(|work| works.get(&work).copied()).unwrap_or(NO_STACK);
+            let class = classes.class(end, key.reason, sum.ticket.unwrap_or(NO_STACK), waker);
             let group = (upid(key.waiting), by.0, by.1, by.2, by.3, key.reason, class);
             groups.entry(group).or_default().merge(sum);
         }
@@ -428,10 +429,10 @@ impl Chains {
         }
     }
 
-    /// Work of the System process with this number, of which a ticket is kept.
-    fn work(&mut self, by: Owner, number: u32, ticket: i32) -> Readied {
+    /// Work with this number, of which a ticket is kept.
+    fn work(&mut self, worked: &Worked, number: u32, ticket: i32) -> Readied {
         self.works.entry(number).or_insert(ticket);
-        Readied::Work(by, number)
+        Readied::Work(worked.by, worked.tag, number)
     }
 
     /// Charges a wait, once the stack of its ticket is known if it has one.
@@ -465,15 +466,19 @@ impl Chains {
                 here.open.push(Open { ns: event.ns, utid, wait: None });
             }
         }
-        // The System process works for others: the stack tells for whom.
+        // The System process works for others: the stack tells for whom. And of any thread whether it released a mutex.
         let system = || {
             let upid = cx.model.upid_of(cx.model.cpus.running(cpu, event.ns)?.utid)?;
             cx.model.processes.get(upid).filter(|process| process.pid == SYSTEM)
         };
-        let ticket = if in_dpc || system().is_none() {
-            NO_STACK
-        } else {
-            cx.stack_ticket_if_recorded(event, None, None)
+        let object = || {
+            let out = cx.model.switches.out(utid).filter(|out| out.state == WAITING)?;
+            let out = (event.ns.saturating_sub(out.ns) >= MIN_STACK_WAIT_NS).then_some(out)?;
+            self.classes.get(usize::from(out.reason)).filter(|class| wait_class::of_object(**class))
+        };
+        let ticket = match !in_dpc && (system().is_some() || object().is_some()) {
+            true => cx.stack_ticket_if_recorded(event, None, None),
+            false => NO_STACK,
         };
         if let Some(thread) = slot(&mut self.threads, utid as usize) {
             thread.by_priority = by_priority;
@@ -570,23 +575,23 @@ impl Chains {
                 Readied::Dpc(was.routine)
             }
         };
-        let open = self.open_reasons.get(usize::from(wait.reason)) == Some(&true);
+        let open = self.classes.get(usize::from(wait.reason)).is_some_and(|class| class.is_open());
         let ticket = if open && wait_ns >= MIN_STACK_WAIT_NS && matches!(readied, Readied::Thread(..)) {
             cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(switch.new_utid))
         } else {
             NO_STACK
         };
-        let (Readied::Thread(by, _), Some(work)) = (readied, was.work) else {
+        let (Readied::Thread(by, tag), Some(work)) = (readied, was.work) else {
             self.pend(Pending { wait, readied }, ticket, cx);
             return;
         };
         let mut settled = Vec::new();
         let stacks = &mut cx.model.stacks;
-        self.worked.push(work, Worked { wait, by, ticket }, stacks, |number, ticket, worked| {
+        self.worked.push(work, Worked { wait, by, tag, ticket }, stacks, |number, ticket, worked| {
             settled.push((number, ticket, worked));
         });
         for (number, ticket, worked) in settled {
-            let readied = self.work(worked.by, number, ticket);
+            let readied = self.work(&worked, number, ticket);
             self.pend(Pending { wait: worked.wait, readied }, worked.ticket, cx);
         }
     }

@@ -7,10 +7,12 @@
 //! DPCs and ISRs are logged when they end, an inner one therefore before the one that it interrupted. What ends
 //! takes back all that began after it did: those lay inside.
 
+mod gaps;
+
 use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::{Context, Event, Select, What};
 use etwhy_decode::kernel::events::{PerfInfo, Thread};
-use etwhy_etl::abi::logfile::MODE_NO_PER_PROCESSOR_BUFFERING;
+use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NO_PER_PROCESSOR_BUFFERING};
 use etwhy_etl::read::{EtlFile, Timeline};
 use std::collections::BTreeMap;
 
@@ -101,7 +103,7 @@ pub struct Cpus {
     list: Vec<Cpu>,
     /// Stretches of time in which some processor lacks records: sorted, without overlap.
     gaps: Vec<(i64, i64)>,
-    /// The same by processor: processor, begin, end.
+    /// The same by processor: processor, begin, end; without what a circular recording has overwritten before a processor's first buffer.
     gaps_of: Vec<(u16, i64, i64)>,
     /// When it was noticed last that a context switch is missing.
     missed_until_ns: Option<i64>,
@@ -121,6 +123,7 @@ pub struct Cpus {
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     count: u64,
+    first_ns: i64,
     last_ns: i64,
     /// Longest time between two.
     pause_ns: i64,
@@ -136,31 +139,29 @@ impl Heard {
     fn at(&mut self, ns: i64) {
         if self.count > 0 {
             self.pause_ns = self.pause_ns.max(ns.saturating_sub(self.last_ns));
+        } else {
+            self.first_ns = ns;
         }
         self.count += 1;
         self.last_ns = self.last_ns.max(ns);
     }
 
-    fn until(&self, (first, last): (i64, i64)) -> i64 {
-        let silent = last.saturating_sub(self.last_ns);
-        let stopped = self.count >= Heard::LEAST
+    fn is_silence(&self, silent: i64, (first, last): (i64, i64)) -> bool {
+        self.count >= Heard::LEAST
             && silent > last.saturating_sub(first) / Heard::PART
-            && silent >= self.pause_ns.saturating_mul(Heard::PAUSES);
-        if stopped { self.last_ns } else { last }
+            && silent >= self.pause_ns.saturating_mul(Heard::PAUSES)
+    }
+
+    /// From when to when: all of `span`, less a silence at either end.
+    fn within(&self, span: (i64, i64)) -> (i64, i64) {
+        let late = self.is_silence(self.first_ns.saturating_sub(span.0), span);
+        let stopped = self.is_silence(span.1.saturating_sub(self.last_ns), span);
+        (if late { self.first_ns } else { span.0 }, if stopped { self.last_ns } else { span.1 })
     }
 }
 
 /// Windows runs on no more.
 const MOST_PROCESSORS: u32 = 2_048;
-
-/// A pair may lie across gaps of at most one in so many processors, see [`Cpus::parted`].
-const FEW_PROCESSORS: usize = 8;
-
-/// Whether some of `gaps`, which are sorted and do not overlap, touches a stretch of time.
-fn touches(gaps: &[(i64, i64)], from_ns: i64, to_ns: i64) -> bool {
-    let first = gaps.partition_point(|gap| gap.1 < from_ns);
-    gaps.get(first).is_some_and(|gap| gap.0 <= to_ns)
-}
 
 /// Sorts stretches of time and joins those that overlap.
 fn join(mut all: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
@@ -197,7 +198,8 @@ impl Cpus {
         for (number, file) in files.iter().enumerate() {
             let number = u16::try_from(number).unwrap_or(u16::MAX);
             let modes = file.segments().iter().map(|s| s.header.log_file_mode);
-            self.mixed.push(modes.fold(0, |all, mode| all | mode) & MODE_NO_PER_PROCESSOR_BUFFERING != 0);
+            let modes = modes.fold(0, |all, mode| all | mode);
+            self.mixed.push(modes & MODE_NO_PER_PROCESSOR_BUFFERING != 0);
             let processors = file.segments().iter().map(|s| s.header.processors).max();
             self.processors = self.processors.max(processors.unwrap_or(0));
             let ns = |ticks: i64| match ticks {
@@ -207,7 +209,9 @@ impl Cpus {
             for gap in file.gaps() {
                 let (from, to) = (ns(gap.from_ticks), ns(gap.to_ticks));
                 all.push((from, to));
-                self.gaps_of.push((gap.cpu, from, to));
+                if modes & MODE_CIRCULAR == 0 || gap.from_ticks != i64::MIN {
+                    self.gaps_of.push((gap.cpu, from, to));
+                }
                 if let Some(cpu) = self.cpu(gap.cpu) {
                     cpu.gap_ends.push(to);
                     cpu.gaps.push((from, to));
@@ -296,55 +300,11 @@ impl Cpus {
         open
     }
 
-    /// Until when the kernel's events tell what processors do: the end of the trace, or the moment at which they ceased because their session
-    /// was stopped or taken, while others went on. `span_ns`: first and last event of the trace.
-    pub fn observed_until(&self, span_ns: (i64, i64)) -> i64 {
-        self.heard.until(span_ns)
-    }
-
-    /// Whether records of any processor may be missing between two moments, the later one being now: what began before may have ended
-    /// and begun again unseen.
-    pub fn doubtful(&self, from_ns: i64, to_ns: i64) -> bool {
-        self.missed_since(from_ns) || touches(&self.gaps, from_ns, to_ns)
-    }
-
-    /// Whether records of one processor may be missing between two moments, the later one being now. Decides about what happens on
-    /// that processor alone.
-    pub fn doubtful_on(&self, cpu: u16, from_ns: i64, to_ns: i64) -> bool {
-        let mixed = self.mixed.contains(&true);
-        self.missed_since(from_ns)
-            || touches(if mixed { &self.gaps } else { self.gaps_on(cpu) }, from_ns, to_ns)
-    }
-
-    /// Whether two events that share an identity (an IRP, a message, a callback), each given as processor and time, the later one being
-    /// now, may belong to two different things.
-    ///
-    /// Identities are used again at once: a freed IRP is the next one that its processor hands out. For a wrong pair, though, the end of
-    /// the first thing and the beginning of the second must both be among the missing records. What was begun on a processor mostly
-    /// ends there or goes on there, so a gap of one of the two processors is always in doubt. A gap of others hides both only if the
-    /// first thing ended over there and the second one, begun over there, came back. On a small machine that is common; where at most
-    /// one in `FEW_PROCESSORS` has a gap meanwhile, it takes two moves in a row of which each has that chance at best, and is less
-    /// likely than the damage that leaving out most pairs does: a quiet processor's buffer covers half a second.
-    pub fn parted(&self, from: (u16, i64), to: (u16, i64)) -> bool {
-        if !self.doubtful(from.1, to.1) {
-            return false;
-        }
-        let lacking = |cpu: u16| touches(self.gaps_on(cpu), from.1, to.1);
-        if self.missed_since(from.1) || self.mixed.contains(&true) || lacking(from.0) || lacking(to.0) {
-            return true;
-        }
-        let few = self.processors as usize / FEW_PROCESSORS;
-        let lacking = self.lacking.iter().filter_map(|&cpu| self.list.get(cpu));
-        lacking.filter(|cpu| touches(&cpu.gaps, from.1, to.1)).nth(few).is_some()
-    }
-
-    /// Sessions also lose single events, which leave no gap in the numbers of buffers: whether that was noticed since then.
-    fn missed_since(&self, from_ns: i64) -> bool {
-        self.missed_until_ns.is_some_and(|missed| missed >= from_ns)
-    }
-
-    fn gaps_on(&self, cpu: u16) -> &[(i64, i64)] {
-        self.list.get(usize::from(cpu)).map_or(&[], |cpu| &cpu.gaps)
+    /// From when to when the kernel's events tell what processors do: the whole trace, or from the moment at which they began because their
+    /// session did or what was before is overwritten, and to that at which they ceased because their session was stopped or taken, while
+    /// others went on. `span_ns`: first and last event of the trace.
+    pub fn observed(&self, span_ns: (i64, i64)) -> (i64, i64) {
+        self.heard.within(span_ns)
     }
 
     /// Whether `utid` has been on `cpu` without a break from `from_ns` to `ns`, the time of the event that is
@@ -467,13 +427,13 @@ mod tests {
             heard
         };
         let half: Vec<i64> = (0..500).collect();
-        assert_eq!(heard(&half).until((0, 1_000)), 499);
-        assert_eq!(heard(&half).until((0, 560)), 560, "the end is near");
-        assert_eq!(heard(&half[..50]).until((0, 1_000)), 1_000, "too few to tell");
+        assert_eq!(heard(&half).within((0, 1_000)).1, 499);
+        assert_eq!(heard(&half).within((0, 560)).1, 560, "the end is near");
+        assert_eq!(heard(&half[..50]).within((0, 1_000)).1, 1_000, "too few to tell");
         // One that was silent for as long before says nothing by it.
         let rare: Vec<i64> = (0..100).chain(300..400).collect();
-        assert_eq!(heard(&rare).until((0, 1_000)), 1_000);
-        assert_eq!(heard(&[]).until((0, 9)), 9);
+        assert_eq!(heard(&rare).within((0, 1_000)).1, 1_000);
+        assert_eq!(heard(&[]).within((0, 9)).1, 9);
     }
 
     use super::*;
@@ -523,50 +483,14 @@ mod tests {
     }
 
     #[test]
-    fn time_around_gaps_is_doubtful() {
-        let cpus = Cpus { gaps: vec![(10, 20), (40, i64::MAX)], ..Cpus::default() };
-        assert!(!cpus.doubtful(0, 9));
-        assert!(cpus.doubtful(0, 10) && cpus.doubtful(15, 16) && cpus.doubtful(20, 30));
-        assert!(!cpus.doubtful(21, 39));
-        assert!(cpus.doubtful(50, 60));
-    }
-
-    /// A machine of which some processors have a gap from 10 to 20.
-    fn machine(processors: u16, lacking: &[u16]) -> Cpus {
-        let mut cpus = Cpus { gaps: vec![(10, 20)], processors: u32::from(processors), ..Cpus::default() };
-        for &cpu in lacking {
-            cpus.cpu(cpu).unwrap().gaps.push((10, 20));
-            cpus.lacking.push(usize::from(cpu));
-        }
-        cpus
-    }
-
-    #[test]
-    fn a_gap_of_others_parts_pairs_of_small_machines_only() {
-        assert!(machine(4, &[3]).parted((0, 5), (1, 25)));
-        assert!(machine(7, &[6]).parted((0, 5), (1, 25)));
-        let large = machine(16, &[3]);
-        assert!(!large.parted((0, 5), (1, 25)) && !large.parted((0, 12), (0, 13)));
-        // One of the two processors has it.
-        assert!(
-            large.parted((3, 5), (1, 25)) && large.parted((0, 5), (3, 25)) && large.parted((0, 12), (3, 13))
-        );
-        assert!(!large.parted((3, 5), (1, 9)) && !large.parted((3, 21), (1, 29)));
-        assert!(!machine(16, &[3, 4]).parted((0, 5), (1, 25)));
-        assert!(machine(16, &[3, 4, 5]).parted((0, 5), (1, 25)));
-    }
-
-    #[test]
-    fn a_lost_event_or_shared_buffers_part_pairs_everywhere() {
-        let missed = Cpus { missed_until_ns: Some(15), ..machine(16, &[3]) };
-        assert!(missed.parted((0, 5), (1, 9)) && !missed.parted((0, 16), (1, 25)));
-        let mixed = Cpus { mixed: vec![false, true], ..machine(16, &[3]) };
-        assert!(mixed.parted((0, 5), (1, 25)) && mixed.doubtful_on(0, 5, 25));
-    }
-
-    #[test]
-    fn what_happens_on_one_processor_does_not_care_for_others() {
-        let cpus = machine(2, &[1]);
-        assert!(cpus.doubtful_on(1, 5, 15) && !cpus.doubtful_on(0, 5, 15) && !cpus.doubtful_on(1, 21, 25));
+    fn a_silence_at_either_end_is_not_observed() {
+        let mut heard = Heard::default();
+        assert_eq!(heard.within((0, 1000)), (0, 1000));
+        (0..100).for_each(|n| heard.at(800 + n));
+        assert_eq!(heard.within((0, 1000)), (800, 1000));
+        assert_eq!(heard.within((0, 2000)), (800, 899));
+        // A pause as long as that among them makes it chance.
+        heard.at(990);
+        assert_eq!(heard.within((0, 1000)), (0, 1000));
     }
 }

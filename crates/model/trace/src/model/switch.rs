@@ -93,6 +93,9 @@ pub struct Switch {
     pub wait_ns: Option<i64>,
     /// From being readied (or preempted) to now.
     pub ready_ns: Option<i64>,
+    /// Where the rest is not known, because the new thread may have run unseen in a gap: the end of the last gap, since when it certainly
+    /// has not run, and who readied it after that.
+    pub behind_gap: Option<(i64, Ready)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,6 +124,12 @@ impl State {
             out.cpu == cpu && woken && !self.again && !cpus.parted((cpu, out.ns), (cpu, ns))
         });
         Some(!sure)
+    }
+
+    /// What is certain all the same of a thread that comes at `ns`, as [`Switch::behind_gap`] says it.
+    fn behind_gap(&self, ns: i64, cpus: &Cpus) -> Option<(i64, Ready)> {
+        let since = cpus.complete_since(ns)?;
+        self.ready.filter(|ready| ready.ns > since).map(|ready| (since, ready))
     }
 }
 
@@ -221,6 +230,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let ran_unseen = came.ran_unseen(cpu, ns, &cx.model.cpus);
     if ran_unseen == Some(true) {
         // It may have run and waited again in between.
+        switch.behind_gap = came.behind_gap(ns, &cx.model.cpus);
         cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
         came = State::default();
     }
@@ -254,6 +264,19 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_readied_a_thread_behind_the_last_gap_is_known() {
+        let cpus = Cpus::lacking(1, &[(10, 20), (90, 99)]);
+        let out = Some(Out { ns: 5, state: WAITING, reason: 6, mode: None, cpu: 0 });
+        let state =
+            |ns| State { out, ready: Some(Ready { ns, by: Some(3), in_dpc: false }), ..State::default() };
+        assert_eq!(state(40).ran_unseen(0, 42, &cpus), Some(true));
+        assert_eq!(state(40).behind_gap(42, &cpus).map(|(since, ready)| (since, ready.ns)), Some((20, 40)));
+        // It may have run in the gap since then.
+        assert_eq!(state(8).behind_gap(42, &cpus), None);
+        assert_eq!(state(40).behind_gap(95, &cpus), None);
+    }
 
     #[test]
     fn states_are_kept_by_thread() {

@@ -78,6 +78,27 @@ pub(super) struct Link {
 }
 
 impl Piece {
+    /// A run of which nothing tells how it began.
+    pub fn unseen(from: i64, to: i64, cpu: u16) -> Piece {
+        Piece {
+            from,
+            to,
+            left: NEVER,
+            ready: NEVER,
+            by: NOBODY,
+            after: NOBODY,
+            interrupted: 0,
+            routine: None,
+            ready_interrupted: 0,
+            ready_routine: None,
+            ticket: NO_STACK,
+            cpu,
+            reason: u8::MAX,
+            in_dpc: false,
+            waited: true,
+        }
+    }
+
     /// What DPCs and ISRs took between two moments of the run, which goes on at `now` if its end is not known, or of the time in the queue before
     /// it: as much of all as of the whole. And the routine that took most of it.
     fn interrupts(&self, kind: Kind, from: i64, to: i64, now: i64) -> (i64, Option<PlaceId>) {
@@ -92,10 +113,15 @@ impl Piece {
             }
             Kind::Wait | Kind::Unknown => return (0, None),
         };
-        let part = to.saturating_sub(from).max(0);
-        let ns = i128::from(taken) * i128::from(part) / i128::from(whole.max(1));
-        (i64::try_from(ns).unwrap_or(0).clamp(0, part), routine)
+        (share(taken, to.saturating_sub(from), whole), routine)
     }
+}
+
+/// What a part of a time has of what was taken of the whole.
+pub(super) fn share(taken: i64, part: i64, whole: i64) -> i64 {
+    let part = part.max(0);
+    let ns = i128::from(taken) * i128::from(part) / i128::from(whole.max(1));
+    i64::try_from(ns).unwrap_or(0).clamp(0, part)
 }
 
 /// Most pieces of one path, and most wake-ups that are followed into each other: a path of a minute on a busy server
