@@ -79,8 +79,10 @@ function When(props: { of: Found; range: Range | null }) {
   const trace = view.value.trace;
   // The windows of a trace that is followed pass too quickly.
   const wanted = inForce.value === null && tick.value === 0;
-  const chosen = useAnswer(wanted ? `select ${JSON.stringify([trace, finding.id, at, null])}` : null, (signal) => ask("select", { trace, finding: finding.id, hit: at, within: null }, signal));
-  const filters = (chosen.value?.filters ?? []).map(({ kind, value }) => ({ kind, value, not: false }));
+  const key = wanted ? `chosen ${JSON.stringify([trace, finding.id, at])}` : null;
+  const chosen = useAnswer(key, async (signal) => ({ key, filters: (await ask("select", { trace, finding: finding.id, hit: at, within: null }, signal)).filters })).value;
+  // The answer before may be of another trace, whose processes have other numbers.
+  const filters = (chosen?.key === key ? chosen.filters : []).map(({ kind, value }) => ({ kind, value, not: false }));
   const own = finding.topic === "interrupts" && filters[0]?.kind === "module" ? (["dpc", "exclusive_ns"] as const) : MADE_OF[finding.topic];
   const [source, column] = own && table(own[0])?.rows ? own : (["sample", "weight_ns"] as const);
   const body = { trace, range: null, filters, table: source, values: [{ column, fn: "sum" }], group: [], sort: [], spark: PARTS, limit: 1 };

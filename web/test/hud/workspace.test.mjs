@@ -258,18 +258,6 @@ test("findings say when they cost most, as SQL has it; energy is what the bill a
   await context.close();
 });
 
-test("a group that is the only one stands open, and stays closed once somebody closed it", demo, async () => {
-  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
-  const levels = () => grid(page).locator("[role=row][aria-level]").evaluateAll((all) => all.map((one) => Number(one.getAttribute("aria-level"))));
-  const [{ ops }] = await sql("demo", "SELECT count(DISTINCT op) AS ops FROM file_io");
-  assert.deepEqual(await levels(), [1, ...Array.from({ length: ops }, () => 2)]);
-  await page.getByRole("button", { name: "Close all" }).click();
-  await settled(page);
-  assert.deepEqual(await levels(), [1]);
-  assert.deepEqual(wrong, []);
-  await context.close();
-});
-
 test("a tap on a thread's name takes nothing off the lanes", demo, async () => {
   const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "precise" }), viewport: { width: 390, height: 844 }, hasTouch: true });
   const names = page.locator(".lane-names li");

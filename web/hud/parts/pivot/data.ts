@@ -55,12 +55,9 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const [expand, setExpand] = useState(false);
   const grouping = JSON.stringify([shown.table, shown.group]);
   const asked = useRef("");
-  /** Until somebody opens or closes a group. */
-  const alone = useRef(true);
   useEffect(() => {
     setOpen(new Map());
     setExpand(false);
-    alone.current = true;
   }, [grouping]);
   const id = (path: Cell[]) => JSON.stringify(path);
 
@@ -125,14 +122,7 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
     setOpen(next);
   }, [expand, lines]);
 
-  // A group that is the only one says what its heading says: what is in it is what one came for.
-  useEffect(() => {
-    const last = lines[lines.length - 1];
-    if (alone.current && last?.open === false && last.depth === lines.length - 1) setOpen(new Map(open).set(id(last.path), last.path));
-  }, [lines]);
-
   const toggle = (line: Line) => {
-    alone.current = false;
     const name = id(line.path);
     const next = new Map(open);
     if (!next.delete(name)) next.set(name, line.path);
@@ -140,7 +130,6 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
     setOpen(next);
   };
   const all = (on: boolean) => {
-    alone.current = false;
     setExpand(on);
     if (!on) setOpen(new Map());
   };
