@@ -224,7 +224,7 @@ culprit: string,
 severity: string, 
 /** In each trace: found, not_found or cannot_tell. */
 answers: string[], 
-/** Cost in each trace as share of the observed time of the processors, if the finding tells. */
+/** Cost in each trace as share of the observed time of the processors, or of the trace where the cost is elapsed time, if the finding tells. */
 shares: Array<number | null>, 
 /** The same as time. */
 costs_ns: Array<number | null>, 
