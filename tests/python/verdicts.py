@@ -241,7 +241,7 @@ def drivers(trace, functions, stack_of, names, facts):
             continue
         name = frames[first][0]
         callee = frames[first - 1] if first else None
-        caller = next((frame for frame in frames[first:] if frame[0] != name), None)
+        caller = next((frame for frame in frames[first:] if frame[0] not in found), None)
         if callee is None or not crosses(callee, caller):
             found[name][0] += 1
             found[name][1] += first == 0

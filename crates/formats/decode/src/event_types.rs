@@ -250,6 +250,11 @@ impl EventTypes {
         &self.types
     }
 
+    /// Records that were counted.
+    pub fn records(&self) -> u64 {
+        self.types.iter().map(|ty| ty.count).fold(0, u64::saturating_add)
+    }
+
     /// Number of types.
     pub fn len(&self) -> usize {
         self.types.len()

@@ -187,7 +187,8 @@ impl Pass<'_> {
             self.decoder.observe(record, &mut self.ledger);
             self.schemas_seen += 1;
         }
-        let type_index = self.types.index(record);
+        // What comes behind the part gives names, and is no event of it.
+        let type_index = if self.behind { self.types.find(record) } else { self.types.index(record) };
         if self.states.len() <= type_index as usize {
             self.states.resize_with(type_index as usize + 1, TypeState::default);
         }

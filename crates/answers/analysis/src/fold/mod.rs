@@ -64,8 +64,8 @@ impl Fold {
         };
         let callee = at.checked_sub(1).and_then(|at| part.kernel.get(at));
         let driver = part.kernel.get(at).map_or(NONE, module);
-        // A driver calls itself: what called it first decides whether it is a hook.
-        let outer = part.kernel.iter().skip(at).find(|frame| module(frame) != driver).copied();
+        // Drivers call themselves and one another: what of Windows called the first of them decides whether they are hooks.
+        let outer = part.kernel.iter().skip(at).find(|frame| !self.facts.is_driver(module(frame))).copied();
         let passed_on = callee.is_some_and(|&callee| self.facts.hands_on(callee, outer));
         if passed_on { NONE } else { driver }
     }

@@ -243,7 +243,7 @@ fn the_verdict_of_a_range_is_that_of_why() {
         let info = server.ask("session", &serde_json::json!({})).json()["traces"][0].clone();
         let (first, last) = (info["first_ns"].int(), info["last_ns"].int());
         let cuts = [first, first + (last - first) / 3, first + (last - first) / 2, last + 1];
-        let mut samples = 0;
+        let (mut samples, mut events) = (0, 0);
         for part in cuts.windows(2) {
             let times =
                 ["--from", &format!("{}ns", part[0]), "--to", &format!("{}ns", part[1])].map(str::to_owned);
@@ -254,9 +254,11 @@ fn the_verdict_of_a_range_is_that_of_why() {
             let of_page = server.ask("verdict", &body).json();
             assert_eq!(of_page["report"], of_why, "{} {part:?}", trace.display());
             samples += of_why["cpu"]["samples"].int();
+            events += of_why["quality"]["events"].int();
         }
         let whole = server.ask("report", &serde_json::json!({})).json();
         assert_eq!(samples, whole["cpu"]["samples"].int(), "{}", trace.display());
+        assert_eq!(events, whole["quality"]["events"].int(), "{}", trace.display());
         let all = server.ask("verdict", &serde_json::json!({ "trace": 0 })).json();
         assert_eq!(all["report"]["findings"], whole["findings"]);
         let process = serde_json::json!({ "trace": 0, "filters": [{ "kind": "process", "value": 0 }, { "kind": "cpu", "value": 0 }] });

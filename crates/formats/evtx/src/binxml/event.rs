@@ -35,7 +35,15 @@ pub struct Decoder {
     pub(super) inner: Vec<Raw>,
     /// Text of a value that is made of several.
     scratch: String,
+    /// Bytes of values that the present event may still hand over.
+    left: usize,
 }
+
+/// Bytes of values that an event hands over. A record has 64 KiB, but definitions may name a value many times, and values inside of
+/// values double with each level.
+const MOST_BYTES: usize = 16 << 20;
+/// What a value costs besides its bytes.
+const PER_VALUE: usize = 64;
 
 /// An event. It is read as far as it was asked for, before the next one.
 #[derive(Clone)]
@@ -176,6 +184,7 @@ impl Decoder {
         each: &mut impl FnMut(Name<'_>, Value<'_>),
     ) -> Result<(), Fault> {
         let mut unnamed = 0;
+        self.left = MOST_BYTES;
         match &event.root {
             Root::Instance(number, _, instance) => {
                 let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
@@ -217,6 +226,11 @@ impl Decoder {
     ) -> Result<(), Fault> {
         let mut result = Ok(());
         for item in &program.plan.items {
+            let values = self.values.get(first..first + count).unwrap_or(&[]);
+            let Some(left) = self.left.checked_sub(cost(item, values)) else {
+                return Err(Fault::Broken(Broken::Large));
+            };
+            self.left = left;
             match item {
                 Item::Nested(number) => {
                     let raw = self.values.get(first..first + count).and_then(|v| v.get(usize::from(*number)));
@@ -366,6 +380,24 @@ impl Decoder {
     pub(super) fn parts<'c>(event: &Event<'c>) -> &'c [u8] {
         event.chunk
     }
+}
+
+/// What an item costs of the bytes that an event may hand over.
+fn cost(item: &Item, values: &[Raw]) -> usize {
+    let of = |number: &u16| values.get(usize::from(*number)).map_or(0, Raw::size);
+    let bytes = match item {
+        Item::Nested(number) | Item::Field(_, Slot::Substitution(number), _) => of(number),
+        Item::Field(_, Slot::None, _) => 0,
+        Item::Field(_, Slot::Literal(text), _) => text.len(),
+        Item::Field(_, Slot::Mixed(atoms), _) => {
+            let size = |atom: &Atom| match atom {
+                Atom::Text(text) => text.len(),
+                Atom::Substitution(number) => of(number),
+            };
+            atoms.iter().map(size).fold(0, usize::saturating_add)
+        }
+    };
+    bytes.saturating_add(PER_VALUE)
 }
 
 /// A field without a name: each item of an array is one.

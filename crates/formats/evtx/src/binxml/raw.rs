@@ -54,6 +54,12 @@ impl Raw {
         self.is_null() || (may_be || self.is_array()) && self.value(chunk).is_empty()
     }
 
+    /// Bytes of the value.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        usize::from(self.size)
+    }
+
     /// Binary XML: where it stands.
     #[inline]
     pub(super) fn document(&self) -> Option<(usize, usize)> {

@@ -186,3 +186,54 @@ fn a_damaged_template_is_not_taken_from_another_log() {
     std::fs::remove_file(good_path).unwrap();
     std::fs::remove_file(bad_path).unwrap();
 }
+
+/// Whether all fields of an event can be read, and how many there are. Its template names its only value twice; that value is an instance
+/// of the same template, and so on, `levels` times.
+fn doubled(levels: usize) -> (bool, u64) {
+    const AT: usize = 512;
+    const HEADER: [u8; 4] = [0x0F, 1, 1, 0];
+    let definition = AT + HEADER.len() + 10;
+    let name_at = definition + 24 + HEADER.len() + 11;
+    let mut body = HEADER.to_vec();
+    body.extend([0x01, 0xFF, 0xFF]);
+    body.extend(400u32.to_le_bytes());
+    body.extend((name_at as u32).to_le_bytes());
+    body.extend([0, 0, 0, 0, 0, 0, 9, 0]);
+    body.extend("EventData\0".encode_utf16().flat_map(u16::to_le_bytes));
+    body.extend([0x02, 0x0D, 0, 0, 0x21, 0x0D, 0, 0, 0x21, 0x04, 0]);
+    let instance = |inline: &[u8], value: &[u8], kind: u8| {
+        let mut out = HEADER.to_vec();
+        out.extend([0x0C, 1]);
+        out.extend(b"GGGG");
+        out.extend((definition as u32).to_le_bytes());
+        out.extend(inline);
+        out.extend(1u32.to_le_bytes());
+        out.extend((value.len() as u16).to_le_bytes());
+        out.extend([kind, 0]);
+        out.extend(value);
+        out.push(0);
+        out
+    };
+    let inner = (0..levels).fold(instance(&[], b"x\0", 1), |value, _| instance(&[], &value, 0x21));
+    let mut inline = vec![0; 4];
+    inline.extend(b"GGGGGGGGGGGGGGGG");
+    inline.extend((body.len() as u32).to_le_bytes());
+    inline.extend(body);
+    let whole = instance(&inline, &inner, 0x21);
+    let mut chunk = vec![0; CHUNK];
+    chunk[AT..AT + whole.len()].copy_from_slice(&whole);
+    let mut decoder = Decoder::default();
+    decoder.next_chunk();
+    let event = decoder.event(&chunk, AT, AT + whole.len()).unwrap();
+    let mut fields = 0;
+    let result = decoder.fields(&event, &mut |_, _| fields += 1);
+    (result.is_ok(), fields)
+}
+
+#[test]
+fn values_inside_of_values_do_not_double_without_end() {
+    let (whole, fields) = doubled(3);
+    assert!(whole && fields > 8, "{fields}");
+    let (whole, fields) = doubled(100);
+    assert!(!whole && fields < 1_000_000, "{fields}");
+}

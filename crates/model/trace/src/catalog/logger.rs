@@ -225,7 +225,7 @@ impl Analysis for Loggers {
                 row.stop_ns = ns(header.end_time).filter(|_| header.end_time >= header.start_time);
                 row.first_ns = Some(end.span_ns.0);
                 row.last_ns = Some(end.span_ns.1);
-                row.events = end.stats.records as i64;
+                row.events = i64::try_from(end.types.records()).unwrap_or(i64::MAX);
                 self.rows.push(row);
             }
         }
