@@ -8,6 +8,7 @@ import { alike } from "./grid/amounts.ts";
 import { energy } from "../state/energy.ts";
 import { figure, filled, inside, phrase, type Found } from "../state/finding.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
+import { foundWhen } from "../state/session.ts";
 import { inForce, look, report, set, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
@@ -50,7 +51,7 @@ function Evidence(props: { of: Found }) {
   const { finding, hit, at } = props.of;
   const trace = view.value.trace;
   const within = inForce.value?.found.range ?? null;
-  const chosen = useAnswer(`select ${JSON.stringify([trace, finding.id, at, within])}`, (signal) => ask("select", { trace, finding: finding.id, hit: at, within }, signal));
+  const chosen = useAnswer(`select ${JSON.stringify([trace, finding.id, at, within])}`, (signal) => ask("select", { trace, finding: finding.id, hit: at, within, ...foundWhen(trace) }, signal));
   const filters = (chosen.value?.filters ?? []).map(({ kind, value }) => ({ kind, value, not: false }));
   const sampled = (table("sample")?.rows ?? 0) > 0 && filters.length > 0;
   const question = { trace, range: within, filters, table: "sample", values: [{ column: "weight_ns", fn: "sum" }], sort: [] };

@@ -2,6 +2,7 @@
 
 import { say } from "../parts/live.tsx";
 import { ask } from "../wire/api.ts";
+import { foundWhen } from "./session.ts";
 import { inForce, look, scope, view } from "./view.ts";
 
 /**
@@ -11,7 +12,7 @@ import { inForce, look, scope, view } from "./view.ts";
 export async function selectHit(finding: string, hit: number, panel?: string): Promise<void> {
   try {
     const within = inForce.value?.found.range ?? null;
-    const found = await ask("select", { trace: view.value.trace, finding, hit, within });
+    const found = await ask("select", { trace: view.value.trace, finding, hit, within, ...foundWhen(view.value.trace) });
     // The verdict of a part holds for that part: it stays selected.
     if (within) found.range = scope.value;
     // Filters that an earlier finding set go with it; the user's own stay.

@@ -2,13 +2,22 @@
 
 import { computed, signal } from "@preact/signals";
 import type { Report } from "../../src/model.ts";
-import { ask, Fault } from "../wire/api.ts";
+import { ask, Fault, windowOf } from "../wire/api.ts";
 import type { Schema, Session, TableInfo } from "../wire/types.ts";
 
 export const session = signal<Session | null>(null);
 /** By number of the trace. */
 export const schemas = signal<Record<number, Schema>>({});
 export const reports = signal<Record<number, Report>>({});
+
+/** Windows that the reports are of; null: the trace is not followed. */
+const windows: Record<number, number | null> = {};
+
+/** For a question about a finding of a report: the window in which it was found, which may have passed since. */
+export const foundWhen = (trace: number): { window?: number } => {
+  const window = windows[trace] ?? null;
+  return window === null ? {} : { window };
+};
 
 /** Why nothing can be shown. */
 export const failure = signal<string | null>(null);
@@ -36,7 +45,9 @@ export async function load(trace: number): Promise<void> {
     }
   };
   const report = stage === "verdict" || stage === "ready" ? once("report", async () => {
+    const window = windowOf.trace(trace);
     const found = await ask("report", { trace });
+    windows[trace] = window;
     reports.value = { ...reports.value, [trace]: found };
   }) : undefined;
   const schema = stage === "ready" ? once("schema", async () => {

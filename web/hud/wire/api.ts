@@ -18,10 +18,10 @@ export const trouble = { heard: (): void => undefined };
 /** Which window of a trace that is followed a question is about; null: it is not followed. */
 export const windowOf = { trace: (_trace: unknown): number | null => null };
 
-/** A body with the window that it speaks of: its numbers mean nothing in the next one. */
+/** A body with the window that it speaks of, the present one unless it says another: its numbers mean nothing in the next one. */
 function dated(body: unknown): unknown {
   const window = windowOf.trace((body as { trace?: unknown } | null)?.trace);
-  return window === null ? body : { ...(body as object), window };
+  return window === null ? body : { window, ...(body as object) };
 }
 
 export async function post(name: string, body: unknown, signal?: AbortSignal): Promise<Response> {
