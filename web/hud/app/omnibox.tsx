@@ -82,20 +82,20 @@ function items(text: string, panels: Panel[], known: Names | null, files: string
   if (range) out.push({ kind: "time", text: `zoom to ${text.trim()}`, rank: -1, run: () => zoomTo(range) });
   const data = report.value;
   for (const one of data ? foundIn(data) : []) {
-    add({ kind: "finding", text: visible(`${one.hit.culprit}: ${phrase(one)}`), run: () => { look({ panel: "overview" }); show(one.id); } }, `${one.finding.id} ${one.hit.culprit} ${one.finding.title} ${one.hit.headline}`);
+    add({ kind: "finding", text: `${one.hit.culprit}: ${phrase(one)}`, run: () => { look({ panel: "overview" }); show(one.id); } }, `${one.finding.id} ${one.hit.culprit} ${one.finding.title} ${one.hit.headline}`);
   }
   if (wanted.length > 1) {
-    for (const [upid, name] of known?.processes ?? []) add({ kind: "process", text: visible(name), more: "filter", run: () => addFilter({ kind: "process", value: upid, label: name }) }, name);
+    for (const [upid, name] of known?.processes ?? []) add({ kind: "process", text: name, more: "filter", run: () => addFilter({ kind: "process", value: upid, label: name }) }, name);
     for (const [utid, tid, name, process] of known?.threads ?? []) {
       const label = `${process} ${tid}${name ? ` ${name}` : ""}`;
-      add({ kind: "thread", text: visible(label), more: "filter", run: () => addFilter({ kind: "thread", value: utid, label }) }, `${name} ${tid}`);
+      add({ kind: "thread", text: label, more: "filter", run: () => addFilter({ kind: "thread", value: utid, label }) }, `${name} ${tid}`);
     }
     for (const name of known?.functions ?? []) {
-      add({ kind: "function", text: visible(name), more: "butterfly", run: () => { set("stacks", { tab: "butterfly", about: name }); look({ panel: "stacks" }); } }, name);
+      add({ kind: "function", text: name, more: "butterfly", run: () => { set("stacks", { tab: "butterfly", about: name }); look({ panel: "stacks" }); } }, name);
     }
-    for (const module of known?.modules ?? []) add({ kind: "module", text: visible(module), more: "filter", run: () => addFilter({ kind: "module", value: module, label: module }) }, module);
-    for (const path of files) add({ kind: "file", text: visible(path), more: "files", run: () => { set("files", { preset: "By path", search: path, mode: null }); look({ panel: "files" }); } }, path);
-    for (const name of known?.providers ?? []) add({ kind: "provider", text: visible(name), more: "events", run: () => { set("events", { preset: "Events by provider and name", search: name }); look({ panel: "events" }); } }, name);
+    for (const module of known?.modules ?? []) add({ kind: "module", text: module, more: "filter", run: () => addFilter({ kind: "module", value: module, label: module }) }, module);
+    for (const path of files) add({ kind: "file", text: path, more: "files", run: () => { set("files", { preset: "By path", search: path, mode: null }); look({ panel: "files" }); } }, path);
+    for (const name of known?.providers ?? []) add({ kind: "provider", text: name, more: "events", run: () => { set("events", { preset: "Events by provider and name", search: name }); look({ panel: "events" }); } }, name);
     for (const table of schema.value?.tables ?? []) {
       add(
         {
@@ -110,7 +110,7 @@ function items(text: string, panels: Panel[], known: Names | null, files: string
         table.name,
       );
     }
-    if (wanted.includes("!")) out.push({ kind: "function", text: visible(text.trim()), more: "filter stacks", rank: 900, run: () => addFilter({ kind: "frame", value: text.trim(), label: text.trim() }) });
+    if (wanted.includes("!")) out.push({ kind: "function", text: text.trim(), more: "filter stacks", rank: 900, run: () => addFilter({ kind: "frame", value: text.trim(), label: text.trim() }) });
   }
   return done();
 }
@@ -215,7 +215,7 @@ export function Omnibox(props: { panels: Panel[] }) {
             }}
           >
             <span class="kind">{item.kind}</span>
-            <span class="text">{item.text}</span>
+            <span class="text">{visible(item.text)}</span>
             {item.more && <span class="more">{item.more}</span>}
           </li>
         ))}

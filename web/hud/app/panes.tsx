@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Nothing, whyEmpty } from "../parts/box.tsx";
+import { Guarded } from "../parts/guarded.tsx";
 import { Measures } from "../parts/measures.tsx";
 import { look, schema, view } from "../state/view.ts";
 import { ORDER } from "./order.ts";
@@ -18,7 +19,9 @@ function Pane({ panel, side }: { panel: Panel; side: string }) {
           <Nothing why={empty.why} record={empty.record} />
         </div>
       ) : (
-        <panel.View />
+        <Guarded keeps={panel.id} title={panel.title}>
+          <panel.View />
+        </Guarded>
       )}
     </div>
   );

@@ -2,6 +2,8 @@
 
 import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
+import { visible } from "../base/value.ts";
+import { Guarded } from "../parts/guarded.tsx";
 import { Hints } from "../parts/hint.tsx";
 import { Live } from "../parts/live.tsx";
 import { LiveBar } from "../parts/live_bar.tsx";
@@ -36,7 +38,7 @@ function Notes() {
     <div class="notes" role="alert">
       <ul>
         {notes.value.map((text) => (
-          <li key={text}>{text}</li>
+          <li key={text}>{visible(text)}</li>
         ))}
       </ul>
       <button type="button" class="small" onClick={dismiss}>
@@ -45,6 +47,12 @@ function Notes() {
     </div>
   );
 }
+
+const Axis = (props: { panel: Panel }) => (
+  <Guarded keeps="timeline" title="The time axis">
+    <Timeline panel={props.panel} />
+  </Guarded>
+);
 
 export function Shell() {
   const panel = current();
@@ -88,11 +96,11 @@ export function Shell() {
         <main id="panel" tabIndex={-1} aria-label={panel?.title} data-panel={panel?.id} data-scope={JSON.stringify(scope.value ?? whole.value)}>
           {ready && <LiveBar />}
           {ready && panel && !own && <VerdictBar panel={panel} />}
-          {ready && panel && !own && <Timeline panel={panel} />}
+          {ready && panel && !own && <Axis panel={panel} />}
           {ready && (own || inForce.value) && <Within />}
           {ready && panel && <Panes panel={panel} />}
           {!ready && <Loading />}
-          {panel && trace.value?.stage === "verdict" && <Timeline panel={panel} />}
+          {panel && trace.value?.stage === "verdict" && <Axis panel={panel} />}
           <Hints />
         </main>
         {ready && <Inspector />}

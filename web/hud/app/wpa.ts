@@ -2,10 +2,11 @@
 
 import { FRESH } from "../parts/pivot/model.ts";
 import { keepView, showView, type Saved } from "../state/saved.ts";
-import { readProfile } from "../more/wpa.ts";
+import { MOST, readProfile } from "../more/wpa.ts";
 
 /** Keeps the tables of a profile as saved views and shows the first; what has nothing here. */
 export async function importProfile(file: File): Promise<string[]> {
+  if (file.size > MOST) throw new Error("The file is too large for a profile of WPA.");
   const { views, left } = readProfile(await file.text());
   const all = views.map(({ name, ...rest }): Saved => ({ name, panel: "tables", settings: { tables: { ...FRESH, ...rest, mode: "groups" } } }));
   all.forEach(keepView);

@@ -131,9 +131,9 @@ function ViewWindow(props: { onClose: () => void }) {
                 props.onClose();
               }}
             >
-              {one.name}
+              {visible(one.name)}
             </button>{" "}
-            <button type="button" class="small" aria-label={`Remove ${one.name}`} onClick={() => dropView(one.name)}>
+            <button type="button" class="small" aria-label={`Remove ${visible(one.name)}`} onClick={() => dropView(one.name)}>
               ×
             </button>
           </li>

@@ -1,5 +1,6 @@
 /** Profiles of WPA (`.wpaProfile`): their graphs as tables here, as far as these have what they show; what they do not have is named. */
 
+import { visible } from "../base/value.ts";
 import { GRAPHS, type Column } from "./wpa_tables.ts";
 
 export interface Value {
@@ -34,23 +35,37 @@ interface Element {
 }
 
 /** Bytes of a profile: real ones have less than one MB. */
-const MOST = 8e6;
+export const MOST = 8e6;
+/** Elements inside of elements: real profiles have some fifteen. */
+const DEEPEST = 100;
+/** Views, and things that have nothing here: as many as a list has room for. */
+const MOST_NAMED = 50;
+/** Characters of a name, and of a filter that is read. */
+const [LONGEST, LONGEST_FILTER] = [120, 4000];
+
+/** The entry of that name. A file may call something `constructor`, which every object has. */
+const own = <T>(of: Record<string, T>, name: string): T | undefined => (Object.hasOwn(of, name) ? of[name] : undefined);
+/** Text of a file as people may see it. */
+const named = (text: string) => visible(text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 const plain = (text: string) => text.replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|\w{2,4});/gi, (all, name: string) => {
   const code = name[0] !== "#" ? null : name[1]?.toLowerCase() === "x" ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
-  return code === null ? (ENTITIES[name] ?? all) : code <= 0x10ffff ? String.fromCodePoint(code) : all;
+  return code === null ? (own(ENTITIES, name) ?? all) : code <= 0x10ffff ? String.fromCodePoint(code) : all;
 });
 
-/** Without comments. One that does not end takes all that follows, and is looked for once. */
-function withoutComments(xml: string): string {
+/** Without comments, declarations and instructions. One that does not end takes all that follows, so that nothing is looked for twice. */
+function withoutAsides(xml: string): string {
   const parts: string[] = [];
+  const begin = /<(?:!--|[?!])/g;
   let from = 0;
-  for (let at = xml.indexOf("<!--"); at >= 0; at = xml.indexOf("<!--", from)) {
-    parts.push(xml.slice(from, at));
-    const end = xml.indexOf("-->", at + 4);
+  for (let found = begin.exec(xml); found; found = begin.exec(xml)) {
+    parts.push(xml.slice(from, found.index));
+    const last = found[0] === "<!--" ? "-->" : ">";
+    const end = xml.indexOf(last, begin.lastIndex);
     if (end < 0) return parts.join("");
-    from = end + 3;
+    from = end + last.length;
+    begin.lastIndex = from;
   }
   return [...parts, xml.slice(from)].join("");
 }
@@ -59,8 +74,8 @@ function withoutComments(xml: string): string {
 export function elements(xml: string): Element {
   const root: Element = { name: "", of: {}, inner: [] };
   const open = [root];
-  const tags = /<[?!][^>]*>|<(\/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/g;
-  for (const [, close, name, attributes, empty] of withoutComments(xml).matchAll(tags)) {
+  const tags = /<(\/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/g;
+  for (const [, close, name, attributes, empty] of withoutAsides(xml).matchAll(tags)) {
     if (!name) continue;
     const short = name.replace(/^.*:/, "");
     if (close) {
@@ -72,14 +87,16 @@ export function elements(xml: string): Element {
     const element: Element = { name: short, of, inner: [] };
     open[open.length - 1]?.inner.push(element);
     if (!empty) open.push(element);
+    if (open.length > DEEPEST) throw new Error("This profile has too many elements inside of each other.");
   }
   return root;
 }
 
+/** All of that name, but not those inside of one: a view has no views, and each element is looked at once for each name. */
 function* below(of: Element, name: string): Generator<Element> {
   for (const one of of.inner) {
     if (one.name === name) yield one;
-    yield* below(one, name);
+    else yield* below(one, name);
   }
 }
 
@@ -91,10 +108,11 @@ const SIGNS: [string, string, boolean][] = [[":~!", "contains", true], [":~=", "
 function conditions(query: string, keys: Record<string, Column>): Condition[] | null {
   const one = /^\s*(?:AND\s+)?\[([^\]]+)\](:~!|:~=|:~>|:~<|:<>|:=)("[^"]*"|[^\s"]+)/;
   const out: Condition[] = [];
+  if (query.length > LONGEST_FILTER) return null;
   let rest = query;
   while (rest.trim() !== "") {
     const found = one.exec(rest);
-    const key = keys[found?.[1] ?? ""]?.key;
+    const key = own(keys, found?.[1] ?? "")?.key;
     const sign = SIGNS.find(([text]) => text === found?.[2]);
     if (!found || !key || !sign) return null;
     // Comparisons with a process or thread mean its name.
@@ -106,10 +124,10 @@ function conditions(query: string, keys: Record<string, Column>): Condition[] | 
 }
 
 function preset(graph: Element, of: Element, title: string, left: Set<string>): Imported | null {
-  const known = GRAPHS[(graph.of["Guid"] ?? "").toLowerCase()];
-  const name = of.of["Name"] ?? "";
+  const known = own(GRAPHS, (graph.of["Guid"] ?? "").toLowerCase());
+  const name = named(of.of["Name"] ?? "");
   if (!known) {
-    left.add(`${title}: the graph ${graph.of["Guid"] ?? ""} (${name || "without a name"}) has no table here`);
+    left.add(`${title}: the graph ${named(graph.of["Guid"] ?? "")} (${name || "without a name"}) has no table here`);
     return null;
   }
   const lack = (what: string) => left.add(`${title}, ${name}: ${what}`);
@@ -120,8 +138,8 @@ function preset(graph: Element, of: Element, title: string, left: Set<string>): 
   for (const column of below(of, "Column")) {
     at += 1;
     if (column.of["IsVisible"] === "false") continue;
-    const called = column.of["Name"] ?? "";
-    const found = known.columns[called];
+    const found = own(known.columns, column.of["Name"] ?? "");
+    const called = named(column.of["Name"] ?? "");
     if (!found) {
       lack(`column ${called}`);
       continue;
@@ -135,7 +153,7 @@ function preset(graph: Element, of: Element, title: string, left: Set<string>): 
       id = by;
       if ([...below(column, "StackOptionsParameter")].some((one) => one.of["Mode"] === "StackTag")) lack(`column ${called}: stacks by frames, not by tags`);
     } else {
-      const said = FUNCTIONS[column.of["AggregationMode"] ?? ""];
+      const said = own(FUNCTIONS, column.of["AggregationMode"] ?? "");
       const value: Value = found.fn === "count" && !found.value ? { fn: "count" } : found.value ? { column: found.value, fn: said ?? found.fn ?? "sum" } : { column: found.key ?? "", fn: "unique" };
       id = value.column ? `${value.fn}(${value.column})` : value.fn;
       if (!values.some((each) => each.fn === value.fn && each.column === value.column)) values.push(value);
@@ -150,8 +168,8 @@ function preset(graph: Element, of: Element, title: string, left: Set<string>): 
     const keeps = of.of["InitialFilterShouldKeep"] !== "false";
     if (found && keeps) where.push(...found);
     else if (found?.[0] && found.length === 1) where.push({ ...found[0], not: !found[0].not });
-    else lack(`filter ${query}`);
-    if (found && /:~[<>]/.test(query)) lack(`filter ${query}: begins with is read as contains`);
+    else lack(`filter ${named(query)}`);
+    if (found && /:~[<>]/.test(query)) lack(`filter ${named(query)}: begins with is read as contains`);
   }
   if ([...below(of, "HighlightEntry")].length > 0) lack("highlighted rows");
   if (group.length + values.length === 0) return null;
@@ -160,23 +178,23 @@ function preset(graph: Element, of: Element, title: string, left: Set<string>): 
 
 /** Reads a profile. */
 export function readProfile(xml: string): Profile {
-  if (xml.length > MOST) throw new Error("The file is too large for a profile of WPA.");
   const root = elements(xml);
   if (root.inner.some((one) => one.name === "WpaProfile")) throw new Error("This profile is of the WPA of Windows 8.1 or earlier; open and save it with a newer one first.");
   if (!root.inner.some((one) => one.name === "WpaProfileContainer")) throw new Error("This is no profile of WPA (.wpaProfile).");
   const left = new Set<string>();
   const views: Imported[] = [];
   for (const file of below(root, "FileReference")) {
-    const name = file.of["FileName"] ?? "";
+    const name = named(file.of["FileName"] ?? "");
     left.add(/\.stacktags$/i.test(name) ? `the file ${name} (stack tags: --tags of the command)` : `the file ${name}`);
   }
   for (const view of below(root, "View")) {
     for (const graph of below(view, "Graph")) {
       for (const one of below(graph, "Preset")) {
-        const found = preset(graph, one, view.of["Title"] ?? "View", left);
+        const found = preset(graph, one, named(view.of["Title"] ?? "View"), left);
         if (found) views.push(found);
       }
     }
   }
-  return { views, left: [...left] };
+  const rest = left.size - MOST_NAMED;
+  return { views: views.slice(0, MOST_NAMED), left: [...[...left].slice(0, MOST_NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])] };
 }

@@ -179,6 +179,7 @@ function View() {
   const choices = [...data.all, ...data.drivers];
   const shown = choices.find((one) => key(one) === settings.shown) ?? data.drivers[0] ?? null;
   const old = before && shown ? ([...before.all, ...before.drivers].find((one) => key(one) === key(shown)) ?? null) : null;
+  const charged = shown?.module ? guests(shown, data) : [];
   const toggle = (
     <button type="button" class="small" aria-pressed={settings.tables} onClick={() => set<Settings>("interrupts", { tables: !settings.tables })}>
       Show as table
@@ -257,8 +258,8 @@ function View() {
               A DPC should take no longer than {duration(data.limits.dpc)}, an ISR no longer than {duration(data.limits.isr)} ({data.limits.source}).
             </p>
           </Box>
-          <Box title={shown.module === null ? `Longest ${plural(shown)}` : `Who spends ${visible(shown.module)}’s ${duration(shown.exclusive_ns)}`}>
-            <Charged host={shown.module ?? ""} list={guests(shown, data)} />
+          <Box title={charged.length === 0 ? `Longest ${plural(shown)}${shown.module === null ? "" : ` of ${visible(shown.module)}`}` : `Who spends ${visible(shown.module ?? "")}’s ${duration(shown.exclusive_ns)}`}>
+            <Charged host={shown.module ?? ""} list={charged} />
             <Longest of={shown.class} module={shown.module} limit={data.limits[shown.class]} bin={settings.bin} onClear={() => set<Settings>("interrupts", { bin: null })} />
           </Box>
         </div>

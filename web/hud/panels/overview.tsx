@@ -6,6 +6,7 @@ import type { Panel } from "../app/panel.ts";
 import { visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Findings } from "../parts/findings.tsx";
+import { Guarded } from "../parts/guarded.tsx";
 import { Episodes } from "../parts/live_bar.tsx";
 import { Grid } from "../parts/grid.tsx";
 import { Tiles } from "../parts/tiles.tsx";
@@ -188,7 +189,9 @@ function Overview() {
       <Episodes />
       <Tiles data={data} />
       <Findings data={data} />
-      <Timeline panel={panel} />
+      <Guarded keeps="timeline" title="The time axis">
+        <Timeline panel={panel} />
+      </Guarded>
       <Bill data={data} />
       <Machine data={wholeReport.value ?? data} />
     </div>

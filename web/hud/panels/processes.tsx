@@ -26,7 +26,7 @@ const FRESH: Settings = { find: "", sort: { id: "cpu", down: true }, flat: false
 
 const COLUMNS: GridColumn[] = [
   { id: "name", title: "process", doc: "Name and process id, below the process that started it.", sortable: true, width: "minmax(240px, 2fr)" },
-  { id: "life", title: "life in the shown time", doc: "From start to end; a thick edge: it started or ended within the trace.", width: "180px" },
+  { id: "life", title: "life", doc: "From start to end, within the shown time; a thick edge: it started or ended within the trace.", width: "minmax(96px, 180px)" },
   { id: "cpu", title: "CPU", doc: "Processor time in the selected range, of the process and (closed) of those below it.", number: true, sortable: true, width: "96px" },
   { id: "threads", title: "threads", doc: "Threads of which there are samples or switches.", number: true, sortable: true, width: "76px" },
   { id: "start", title: "start", doc: "Start; – before the trace.", number: true, sortable: true, width: "110px" },

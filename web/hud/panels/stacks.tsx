@@ -1,5 +1,6 @@
 /** Where a metric went, along stacks: flame graph, icicle in the order of time, trees, butterfly. */
 
+import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { onDemand } from "../app/on_demand.tsx";
 import type { Panel } from "../app/panel.ts";
@@ -10,7 +11,7 @@ import { Bar, focusSearch, Steps, Trail } from "../parts/stacks/bar.tsx";
 import { colorKey } from "../parts/stacks/colors.ts";
 import { saveCsv, saveFolded } from "../parts/stacks/export.ts";
 import { Flame } from "../parts/stacks/flame.tsx";
-import { Legend } from "../parts/stacks/legend.tsx";
+import { Differences, Legend } from "../parts/stacks/legend.tsx";
 import { act, GENERAL, KEYS } from "../parts/stacks/menu.tsx";
 import { change, compared, Nodes, percent, pointed, question, searched, settings, TABS } from "../parts/stacks/model.ts";
 import { Tree } from "../parts/stacks/tree.tsx";
@@ -18,6 +19,7 @@ import type { Whole } from "../parts/stacks/tip.tsx";
 import { view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
+import type { Rows } from "../wire/rows.ts";
 import type { TreeFacts } from "../wire/types.ts";
 
 const ButterflyTab = onDemand((more) => more.ButterflyTab);
@@ -56,6 +58,42 @@ function Notes(props: { facts: TreeFacts }) {
   );
 }
 
+/** What the picture of the tab shows, for the tools in the heading. */
+const drawn = signal<{ nodes: Nodes; rows: Rows<TreeFacts>; name: string } | null>(null);
+
+/** How the picture is drawn, and files of it. */
+function Tools(props: { flame: boolean }) {
+  const all = settings();
+  const now = drawn.value;
+  return (
+    <>
+      <span class="grow" />
+      {view.value.other && (
+        <button type="button" class="small" aria-pressed={all.compare} onClick={() => change({ compare: !all.compare })}>
+          Compare
+        </button>
+      )}
+      {props.flame && (
+        <>
+          <button type="button" class="small" aria-pressed={all.up} onClick={() => change({ up: !all.up })} title="Flame: callers below; icicle: callers above">
+            Flames up
+          </button>
+          <button type="button" class="small" aria-pressed={all.table} data-part="as-table" onClick={() => change({ table: !all.table })}>
+            Show as table
+          </button>
+        </>
+      )}
+      <button type="button" class="small" disabled={!now} onClick={() => now && saveFolded(now.nodes, now.name)}>
+        Folded stacks
+      </button>
+      <button type="button" class="small" disabled={!now} onClick={() => now && saveCsv(now.rows, now.name)}>
+        CSV
+      </button>
+      <Sql sql={now?.rows.facts.sql} />
+    </>
+  );
+}
+
 function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
   const { tab } = props;
   const all = settings();
@@ -79,47 +117,27 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
     () => (nodes ? Array.from({ length: nodes.count }, (_, at) => colorKey({ label: nodes.label[at] ?? "", kind: nodes.text(at, "kind"), module: nodes.text(at, "module"), category: nodes.text(at, "category"), tag: nodes.text(at, "tag") }, all.color)) : []),
     [nodes, all.color],
   );
+  const hidden = facts && facts.left_out > 0 ? `${amount(facts.left_out, "count")} small ${facts.left_out === 1 ? "frame" : "frames"} hidden, zoom to show` : "";
   const label = tab === "flame" ? "Flame graph" : tab === "tree" ? "Top-down tree" : "Inverted tree";
-  const name = `stacks-${all.metric}-${tab}`;
+  useEffect(() => {
+    drawn.value = nodes && rows ? { nodes, rows, name: `stacks-${all.metric}-${tab}` } : null;
+    return () => void (drawn.value = null);
+  }, [nodes, rows, all.metric, tab]);
   return (
     <>
-      <Bar found={found && nodes ? `${found.count} ${found.count === 1 ? "box matches" : "boxes match"}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
-      <Steps tree={tab !== "flame"} />
-      <div class="stack-row" data-part="sum" aria-busy={answer.pending}>
-        {facts && (
-          <span data-total={facts.total} data-part-total={facts.part_total}>
-            <b>{amount(facts.total, unit)}</b>
-            {unit !== "count" && ` in ${amount(facts.count, "count")} events`}
-            {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
-            <span class="muted">
-              {" "}
-              · {amount(nodes?.count ?? 0, "count")} of {amount(facts.nodes, "count")} nodes{facts.left_out > 0 ? `; ${amount(facts.left_out, "count")} small ${facts.left_out === 1 ? "frame" : "frames"} hidden, zoom to show` : ""}
+      <div class="stack-tools">
+        <Bar found={found && nodes ? `${found.count} ${found.count === 1 ? "box matches" : "boxes match"}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
+        <Steps tree={tab !== "flame"} />
+        <div class="stack-row sum" data-part="sum" aria-busy={answer.pending}>
+          {facts && (
+            <span data-total={facts.total} data-part-total={facts.part_total} title={`${amount(nodes?.count ?? 0, "count")} of ${amount(facts.nodes, "count")} nodes${hidden && `; ${hidden}`}`}>
+              <b>{amount(facts.total, unit)}</b>
+              {unit !== "count" && ` in ${amount(facts.count, "count")} events`}
+              {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
+              {hidden && <span class="muted"> · {hidden}</span>}
             </span>
-          </span>
-        )}
-        <span class="spacer" />
-        {view.value.other && (
-          <button type="button" class="small" aria-pressed={all.compare} onClick={() => change({ compare: !all.compare })}>
-            Compare
-          </button>
-        )}
-        {tab === "flame" && (
-          <>
-            <button type="button" class="small" aria-pressed={all.up} onClick={() => change({ up: !all.up })} title="Flame: callers below; icicle: callers above">
-              Flames up
-            </button>
-            <button type="button" class="small" aria-pressed={all.table} data-part="as-table" onClick={() => change({ table: !all.table })}>
-              Show as table
-            </button>
-          </>
-        )}
-        <button type="button" class="small" disabled={!nodes} onClick={() => nodes && saveFolded(nodes, name)}>
-          Folded stacks
-        </button>
-        <button type="button" class="small" disabled={!rows} onClick={() => rows && saveCsv(rows, name)}>
-          CSV
-        </button>
-        <Sql sql={facts?.sql} />
+          )}
+        </div>
       </div>
       <Trail />
       <Fault error={answer.error} />
@@ -129,16 +147,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
         <>
           {tab === "flame" ? <Flame nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} /> : <Tree nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} canZoom />}
           {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} />}
-          {tab === "flame" && whole.before !== null && (
-            <p class="stack-legend">
-              <span>
-                <i class="swatch more" aria-hidden="true" />▲ a larger share than on the other side
-              </span>
-              <span>
-                <i class="swatch less" aria-hidden="true" />▼ a smaller one; both sides count as 100 %
-              </span>
-            </p>
-          )}
+          {tab === "flame" && whole.before !== null && <Differences more="a larger share than on the other side" less="a smaller one; both sides count as 100 %" />}
         </>
       )}
     </>
@@ -160,43 +169,50 @@ function Stacks() {
       title="Stacks"
       fill
       tools={
-        <div class="tabs" role="tablist" aria-label="Pictures of stacks">
-          {TABS.map(([id, title]) => (
-            <button
-              type="button"
-              role="tab"
-              key={id}
-              id={`stack-tab-${id}`}
-              aria-selected={tab === id}
-              aria-controls="stack-body"
-              tabIndex={tab === id ? 0 : -1}
-              onClick={() => change({ tab: id, root: [] })}
-              onKeyDown={(event) => {
-                const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-                const next = TABS[(TABS.findIndex(([one]) => one === id) + by + TABS.length) % TABS.length];
-                if (by === 0 || !next) return;
-                event.preventDefault();
-                change({ tab: next[0], root: [] });
-                document.getElementById(`stack-tab-${next[0]}`)?.focus();
-              }}
-            >
-              {title}
-            </button>
-          ))}
-        </div>
+        <>
+          <div class="tabs" role="tablist" aria-label="Pictures of stacks">
+            {TABS.map(([id, title]) => (
+              <button
+                type="button"
+                role="tab"
+                key={id}
+                id={`stack-tab-${id}`}
+                aria-selected={tab === id}
+                aria-controls="stack-body"
+                tabIndex={tab === id ? 0 : -1}
+                onClick={() => change({ tab: id, root: [] })}
+                onKeyDown={(event) => {
+                  const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+                  const next = TABS[(TABS.findIndex(([one]) => one === id) + by + TABS.length) % TABS.length];
+                  if (by === 0 || !next) return;
+                  event.preventDefault();
+                  change({ tab: next[0], root: [] });
+                  document.getElementById(`stack-tab-${next[0]}`)?.focus();
+                }}
+              >
+                {title}
+              </button>
+            ))}
+          </div>
+          {tab !== "chart" && tab !== "butterfly" && <Tools flame={tab === "flame"} />}
+        </>
       }
     >
       <div class="stack-body" id="stack-body" role="tabpanel" aria-labelledby={`stack-tab-${tab}`} data-tab={tab}>
         {tab === "chart" && (
           <>
-            <Bar found="" chart />
+            <div class="stack-tools">
+              <Bar found="" chart />
+            </div>
             <ChartTab />
           </>
         )}
         {tab === "butterfly" && (
           <>
-            <Bar found="" />
-            <Steps tree />
+            <div class="stack-tools">
+              <Bar found="" />
+              <Steps tree />
+            </div>
             <ButterflyTab />
           </>
         )}

@@ -1,6 +1,7 @@
 /** What screen readers are told, and what stands for a moment at the edge of the window. */
 
 import { signal } from "@preact/signals";
+import { visible } from "../base/value.ts";
 
 const message = signal("");
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -15,7 +16,7 @@ export function say(text: string): void {
 export function Live() {
   return (
     <div class="live" role="status" aria-live="polite">
-      {message.value}
+      {visible(message.value)}
     </div>
   );
 }

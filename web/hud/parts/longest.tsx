@@ -44,9 +44,9 @@ export function Longest(props: { of: InterruptClass; module: string | null; limi
         label={`Longest ${word}s`}
         most={9}
         columns={[
-          { id: "at", title: "At", unit: "s", number: true, width: "96px" },
-          { id: "cpu", title: "CPU", number: true, width: "56px" },
-          { id: "routine", title: "Routine" },
+          { id: "at", title: "At", unit: "s", number: true, width: "84px" },
+          { id: "cpu", title: "CPU", number: true, width: "48px" },
+          { id: "routine", title: "Routine", width: "minmax(120px, 1fr)" },
           { id: "took", title: "Duration", unit: "µs", number: true, width: "92px" },
           { id: "limit", title: "Of limit", number: true, width: "72px", doc: `Duration divided by Microsoft's limit of ${duration(props.limit)}` },
         ]}

@@ -101,10 +101,13 @@ export function encode(of: View): string {
 const isRange = (value: unknown): boolean =>
   value === null || (Array.isArray(value) && value.length === 2 && value.every((n) => Number.isFinite(n)) && value[0] < value[1]);
 
+/** Names of panels and findings stand in lists by name, in which every object has a `constructor`. */
+const isName = (value: unknown): boolean => typeof value === "string" && !(value in Object.prototype);
+
 const CHECKS: { [K in keyof View]: (value: unknown) => boolean } = {
   trace: isObject,
-  panel: (v) => typeof v === "string",
-  beside: (v) => v === null || typeof v === "string",
+  panel: isName,
+  beside: (v) => v === null || isName(v),
   zoom: isRange,
   selection: isRange,
   past: (v) => Array.isArray(v) && v.length <= 50 && v.every(isRange),
@@ -112,7 +115,7 @@ const CHECKS: { [K in keyof View]: (value: unknown) => boolean } = {
     Array.isArray(v) && v.length <= 50 &&
     v.every((f) => f && ["process", "thread", "cpu", "module", "frame"].includes(f.kind) && typeof f.label === "string" && (isPersonal(f) ? isObject(f.who) || Number.isInteger(f.was) : ["string", "number"].includes(typeof f.value))),
   other: (v) => v === null || (isObject(v) && isObject(v["trace"]) && isRange(v["range"])),
-  finding: (v) => v === null || typeof v === "string",
+  finding: (v) => v === null || isName(v),
   settings: (v) => typeof v === "object" && v !== null && !Array.isArray(v),
 };
 

@@ -6,7 +6,8 @@
 import { effect, signal } from "@preact/signals";
 import { ask, Fault } from "../wire/api.ts";
 import type { NotesFile } from "../wire/types.ts";
-import { look, set, setting, trace, view } from "./view.ts";
+import { amend } from "./link.ts";
+import { set, setting, trace, view } from "./view.ts";
 
 export interface Note {
   /** Nanoseconds since the start of the trace's clock. */
@@ -28,15 +29,21 @@ const MOST = 200;
 /** Where notes of the trace that is shown are kept: a file, or why there is none. */
 export const place = signal<NotesFile | null>(null);
 
-const own = (): Kept | null => {
+/** Those of the view: null if it has none of this trace. */
+const own = (): Note[] | null => {
   const kept = setting<Kept | null>("notes", null);
   const id = trace.value?.trace_id;
-  return kept?.list && (kept.of === undefined || !id || kept.of === id) ? kept : null;
+  return Array.isArray(kept?.list) && (kept.of === undefined || !id || kept.of === id) ? inside({ notes: kept.list }) : null;
 };
-export const notesOf = (): Note[] => own()?.list ?? [];
+export const notesOf = (): Note[] => own() ?? [];
+
+/** Lists that were written or read here. The back button may bring one of them back; any other is of a link, and nobody asked to save it. */
+const ours = new Set<string>();
 
 function keep(list: Note[]): void {
-  set<Kept>("notes", { list: list.slice(0, MOST), of: trace.value?.trace_id ?? "" });
+  const some = inside({ notes: list });
+  ours.add(JSON.stringify(some));
+  set<Kept>("notes", { list: some, of: trace.value?.trace_id ?? "" });
 }
 
 const inOrder = (list: Note[]) => list.sort((a, b) => a.at - b.at);
@@ -46,7 +53,7 @@ export const changeNote = (at: number, text: string) => keep(text.trim() === "" 
 /** Notes in an object; what does not look like one is left out. */
 function inside(found: { notes?: unknown } | null): Note[] {
   const list = Array.isArray(found?.notes) ? found.notes : [];
-  return list.slice(0, MOST).flatMap((one: Partial<Note>): Note[] => (typeof one?.at === "number" && typeof one.text === "string" ? [{ at: one.at, text: one.text.slice(0, 2000), ...(typeof one.to === "number" ? { to: one.to } : {}) }] : []));
+  return list.slice(0, MOST).flatMap((one: Partial<Note>): Note[] => (Number.isFinite(one?.at) && typeof one.text === "string" ? [{ at: Number(one.at), text: one.text.slice(0, 2000), ...(Number.isFinite(one.to) ? { to: Number(one.to) } : {}) }] : []));
 }
 
 /** A file of notes. */
@@ -97,6 +104,13 @@ async function store(): Promise<void> {
 /** Keeps the notes of each trace where they can be kept, and brings them back when it is opened again. */
 export function followNotes(): void {
   let [shown, last] = ["", ""];
+  /** What was read before, with what a link brought: the next change saves both. */
+  const join = (id: string, before: Note[], brought: Note[]) => {
+    const list = both(before, brought).slice(0, MOST);
+    last = JSON.stringify(list);
+    ours.add(last);
+    amend({ settings: { ...view.value.settings, notes: { list, of: id } } });
+  };
   const bring = async (id: string, number: number) => {
     const found = await ask("notes", { trace: number }).catch(() => null);
     if (shown !== id) return;
@@ -107,21 +121,21 @@ export function followNotes(): void {
     } catch {
       // No storage here, or not ours.
     }
-    // A link's own notes come first.
-    if (own() || list.length === 0) return;
-    last = JSON.stringify(list);
-    look({ settings: { ...view.value.settings, notes: { list, of: id } } });
+    if (list.length > 0) join(id, list, notesOf());
   };
   effect(() => {
     const id = trace.value?.trace_id;
-    const list = own()?.list;
+    const list = own();
     if (!id) return;
     const text = list ? JSON.stringify(list) : "";
     if (shown !== id) {
       [shown, last] = [id, text];
+      ours.clear();
       place.value = null;
       void bring(id, view.peek().trace);
-    } else if (text !== "" && text !== last) {
+    } else if (list && text !== last && !ours.has(text)) {
+      join(id, last === "" ? [] : readNotes(`{"notes":${last}}`), list);
+    } else if (list && text !== last) {
       last = text;
       try {
         localStorage.setItem(KEY + id, JSON.stringify({ notes: list }));

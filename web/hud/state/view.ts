@@ -74,10 +74,20 @@ export function look(change: Partial<View>): void {
   view.value = { ...view.value, ...change };
 }
 
-/** What a panel keeps of itself. */
+const kindOf = (value: unknown) => (Array.isArray(value) ? "list" : value === null ? "null" : typeof value);
+
+/** What a panel keeps of itself. Links come from anybody: what is of another kind than what stands there usually is left out. */
 export function setting<T>(panel: string, fallback: T): T {
   const kept = view.value.settings[panel];
-  return kept === undefined || kept === null ? fallback : { ...fallback, ...(kept as T) };
+  if (kindOf(kept) !== "object") return fallback;
+  const usual = new Map<string, unknown>(Object.entries(fallback ?? {}));
+  const fits = ([key, value]: [string, unknown]) => (usual.get(key) ?? null) === null || kindOf(usual.get(key)) === kindOf(value);
+  return { ...fallback, ...(Object.fromEntries(Object.entries(kept as object).filter(fits)) as T) };
+}
+
+/** Forgets what a panel keeps of itself. */
+export function unset(panel: string): void {
+  look({ settings: Object.fromEntries(Object.entries(view.value.settings).filter(([name]) => name !== panel)) });
 }
 
 /** Changes what a panel keeps of itself. */

@@ -104,6 +104,82 @@ test("a trace that was looked at is offered again", { skip }, async () => {
   await context.close();
 });
 
+/** The address part of a view of the trace that stands first. */
+const linkOf = (of) => `#v2=${encodeURIComponent(JSON.stringify({ trace: { at: 0 }, ...of }))}`;
+
+test("notes of a link stand beside those of the file, and nobody saves them unasked", { skip }, async () => {
+  const { path, name } = await own();
+  const file = `${path}.notes.json`;
+  const kept = () => JSON.parse(readFileSync(file, "utf8")).notes.map((one) => one.text).sort();
+  const first = await ready(name);
+  await note(first.page, "mine");
+  for (let i = 0; i < 100 && !existsSync(file); i += 1) await first.page.waitForTimeout(100);
+  // A link that is followed on the open page.
+  await first.page.evaluate((hash) => (location.hash = hash), linkOf({ settings: { notes: { list: [{ at: 5, text: "of a link" }] } } }));
+  await settled(first.page);
+  await first.page.waitForTimeout(500);
+  assert.deepEqual(kept(), ["mine"]);
+  await first.context.close();
+  // One that opens the page: what somebody adds there leaves those of the file.
+  const second = await open(name, { hash: linkOf({ settings: { notes: { list: [{ at: 7, text: "of another link" }, null, { at: "x", text: {} }] } } }) });
+  await settled(second.page);
+  await note(second.page, "added");
+  for (let i = 0; i < 100 && !kept().includes("added"); i += 1) await second.page.waitForTimeout(100);
+  assert.deepEqual(kept(), ["added", "mine", "of another link"]);
+  assert.deepEqual([first.wrong, second.wrong], [[], []]);
+  await second.context.close();
+});
+
+test("a link whose settings make no sense shows the page, and says where it cannot", { skip }, async () => {
+  const { name } = await own();
+  const nonsense = [
+    { panel: "stacks", beside: "constructor", settings: { timeline: { order: 1, hidden: "x", heights: { process: 1e9 } }, tracks: { tracks: [null, 1, {}] }, notes: { list: 1 } } },
+    { panel: "__proto__", finding: "constructor", settings: { shell: "x", inspect: 1 } },
+    { panel: "stacks", settings: { stacks: { by: 1, steps: "x", root: {}, metric: 7 } } },
+    { panel: "tables", settings: { tables: { table: "sample", group: 1, values: [null], where: "x" } } },
+  ];
+  for (const one of nonsense) {
+    const { page, context, wrong } = await open(name, { hash: linkOf(one) });
+    await settled(page);
+    const again = page.getByRole("button", { name: "Without these settings" });
+    if (await again.count()) {
+      await again.click();
+      await settled(page);
+    }
+    assert.equal(await page.getByRole("button", { name: "Without these settings" }).count(), 0, JSON.stringify(one));
+    assert.ok(await page.locator("main .panel *").count() > 3, JSON.stringify(one));
+    assert.deepEqual(wrong.filter((text) => !/400|404/.test(text)), [], JSON.stringify(one));
+    await context.close();
+  }
+});
+
+/** What reads profiles of WPA; it knows no page. */
+async function wpaReader() {
+  const made = await build({ entryPoints: [new URL("../../hud/more/wpa.ts", import.meta.url).pathname], bundle: true, write: false, format: "esm" });
+  return import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].contents).toString("base64")}`);
+}
+
+test("a hostile profile of WPA takes no time, and what it calls things is text", async () => {
+  const { readProfile } = await wpaReader();
+  const read = (inner) => readProfile(`<WpaProfileContainer/>${inner}`);
+  const table = "b855361e-7be0-4bc8-a754-3e8507715ca5";
+  const before = performance.now();
+  for (const sign of ["<!", "<?", "<!--", "<", '<a b="']) assert.deepEqual(read(sign.repeat(300_000)).views, [], sign);
+  for (const name of ["View", "Graph", "Preset"]) assert.throws(() => read(`<${name}>`.repeat(300_000)), /inside of each other/);
+  assert.deepEqual(read(["View", "Graph", "Preset"].map((name) => `<${name}>`.repeat(30)).join("")).views, []);
+  const many = read(`<View><Graph Guid="${table}">${'<Preset Name="a"><Column Name="Count"/></Preset>'.repeat(3000)}${'<Preset Name="b"><Column Name="?"/></Preset>'.repeat(10)}</Graph></View>`);
+  assert.equal(many.views.length, 50);
+  assert.ok(performance.now() - before < 30_000, `${performance.now() - before} ms`);
+  const { views, left } = read(
+    `<View Title="a&#x202e;b&#27;"><Graph Guid="constructor"><Preset/></Graph><Graph Guid="${table}"><Preset Name="${"n".repeat(5000)}" InitialFilterQuery="[constructor]:=1"><Column Name="constructor"/><Column Name="__proto__"/><Column Name="Weight" AggregationMode="constructor"/></Preset></Graph></View>`,
+  );
+  assert.equal(views.length, 1);
+  assert.deepEqual(views[0].values, [{ column: "weight_ns", fn: "sum" }]);
+  assert.ok(views[0].name.startsWith("a\\u202eb\\u001b: nnn") && views[0].name.length < 200, views[0].name);
+  assert.equal(left.length, 4);
+  assert.ok(left.every((one) => one.length < 400));
+});
+
 const profiles = process.env.ETWHY_WPA_PROFILES;
 
 test("a profile of WPA becomes views, and what has nothing here is named", { skip }, async () => {
@@ -131,9 +207,7 @@ test("a profile of WPA becomes views, and what has nothing here is named", { ski
 });
 
 test("public profiles of WPA are read, and every column of theirs is a column here or named", { skip: profiles ? skip : "ETWHY_WPA_PROFILES names no folder of them" }, async () => {
-  // What reads them knows no page: it runs here as well.
-  const made = await build({ entryPoints: [new URL("../../hud/more/wpa.ts", import.meta.url).pathname], bundle: true, write: false, format: "esm" });
-  const { readProfile } = await import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].contents).toString("base64")}`);
+  const { readProfile } = await wpaReader();
   const { name } = await own();
   const { page, context, url } = await ready(name);
   const schema = await (await fetch(`${url}api/v1/schema`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).json();

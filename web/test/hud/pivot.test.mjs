@@ -47,6 +47,20 @@ test("every preset shows what its SQL says, for a range and a filter too", async
   assert.ok(compared > 100, `${compared} groups`);
 });
 
+test("callbacks of filters show their time with and without those inside them", { skip: !servers.demo }, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "minifilter" }) });
+  for (const preset of ["By filter, operation, process", "Cost of filters"]) {
+    await page.locator("[data-part=preset]").selectOption(preset);
+    await settled(page);
+    const heads = await grid(page).getByRole("columnheader").allInnerTexts();
+    const at = heads.findIndex((one) => one.startsWith("exclusive"));
+    const [{ ns }] = await sql("demo", "SELECT sum(exclusive_ns) AS ns FROM minifilter GROUP BY module ORDER BY 1 DESC LIMIT 1");
+    assert.equal(Number(await grid(page).locator(`[data-cell='0:${at}']`).textContent()), Number((ns / 1e9).toFixed(3)), heads.join());
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test("groups open with the keyboard, and their sums are those of their parent", async () => {
   const { page, wrong, context } = await open(server, { hash: hashOf({ panel: "events", settings: { events: { preset: "Kinds by provider and task" } } }) });
   const before = Number(await grid(page).getAttribute("aria-rowcount"));

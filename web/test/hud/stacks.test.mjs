@@ -55,6 +55,8 @@ for (const name of kinds) {
 test("the hooked system call is found with the keyboard alone", { skip: !servers.hook }, async () => {
   const { page, wrong, context } = await open("hook", { hash: stacks() });
   const before = await total(page);
+  // Pictures need the height: what is chosen takes one row of it.
+  assert.ok((await page.locator(".stack-tools").boundingBox()).height < 34);
   await page.keyboard.press("/");
   await page.keyboard.type("tedrdrv");
   await settled(page);

@@ -212,6 +212,18 @@ test("compare: what was not there is new, both bases stand there, histograms lie
   assert.match(first[0], /MatchRules/);
   assert.equal(first[4], "new");
   assert.doesNotMatch(await page.locator(".panel").innerText(), /may be chance/);
+  // Beside it stand the stacks, coloured by the same difference: what cost the same in A is grey, however small its share became.
+  const flame = page.getByRole("region", { name: "Differential flame", exact: true });
+  const [left, right] = [await table.boundingBox(), await flame.boundingBox()];
+  assert.ok(right.x > left.x + left.width && right.y < left.y, JSON.stringify([left, right]));
+  await flame.locator("[data-part=boxes]").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const card = await page.getByRole("complementary", { name: "Inspector" }).innerText();
+  const busy = (trace) => sql("dpc", "SELECT sum(weight_ns) AS busy, sum(CASE WHEN in_dpc THEN weight_ns ELSE 0 END) AS dpc FROM sample WHERE in_dpc OR in_isr OR coalesce(upid, -1) NOT IN (SELECT upid FROM process WHERE pid = 0)", trace);
+  const [[now], [was]] = [await busy(0), await busy(1)];
+  assert.match(card, /\[DPC\]/);
+  assert.ok(card.includes(`▲ +${((100 * (now.dpc - was.dpc)) / now.busy).toFixed(2)}`), card);
   await page.getByRole("button", { name: "Per second" }).click();
   assert.match(await table.getByRole("columnheader").nth(1).innerText(), /cores/);
   assert.equal(await page.locator("svg.overlay path").count(), 2);

@@ -46,6 +46,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("file.directory-watch", include_str!("../findings/file.directory-watch.toml")),
     ("file.encryption", include_str!("../findings/file.encryption.toml")),
     ("file.failing-opens", include_str!("../findings/file.failing-opens.toml")),
+    ("file.slow-share", include_str!("../findings/file.slow-share.toml")),
     ("growth.over-time", include_str!("../findings/growth.over-time.toml")),
     ("growth.process-start", include_str!("../findings/growth.process-start.toml")),
     ("growth.super-linear", include_str!("../findings/growth.super-linear.toml")),

@@ -206,6 +206,14 @@ pub enum RuleError {
     },
 }
 
+/// Line, column and what is wrong, without the line itself: it may be long.
+fn placed(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count().saturating_add(1);
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()).saturating_add(1);
+    format!("line {line}, column {column}: {}", error.message().trim())
+}
+
 impl Rule {
     /// Reads a finding. `file` is for messages.
     ///
@@ -213,7 +221,7 @@ impl Rule {
     /// What is wrong, and in which line.
     pub fn parse(file: &str, text: &str) -> Result<Rule, RuleError> {
         let wrong = |message: String| RuleError::Wrong { file: file.to_owned(), message };
-        let rule: Rule = toml::from_str(text).map_err(|e| wrong(e.to_string().trim().to_owned()))?;
+        let rule: Rule = toml::from_str(text).map_err(|e| wrong(placed(text, &e)))?;
         let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
         if rule.id.is_empty() || !rule.id.chars().all(name) || !rule.id.contains('.') {
             return Err(wrong(format!("id `{}` should look like `area.pattern-seen`", rule.id)));
@@ -416,6 +424,15 @@ mod tests {
                 Err(error) => panic!("{error}"),
             }
         }
+    }
+
+    #[test]
+    fn a_mistake_is_placed_without_its_line() {
+        let long = "x".repeat(1_000_000);
+        let told = |text: &str| Rule::parse("a.toml", text).unwrap_err().to_string();
+        let string = told(&format!("title = \"a\"\nid = \"\\q{long}\"\n"));
+        assert!(string.starts_with("a.toml: line 2, column "), "{string}");
+        assert!(string.len() < 300, "{} bytes", string.len());
     }
 
     #[test]

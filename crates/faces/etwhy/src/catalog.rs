@@ -20,13 +20,29 @@ pub fn all() -> impl Iterator<Item = &'static TableSpec> {
     traced.chain(derived).chain(logs).chain(counters).chain(policies).chain(probes)
 }
 
+/// The name that was meant, perhaps, as the end of a message; nothing for a name that there is.
+pub fn meant<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    if names.contains(&name) {
+        return String::new();
+    }
+    // Of names that begin alike the shortest has the fewest letters more.
+    names.sort_by_key(|name| name.len());
+    closest(name, names.into_iter()).map(|like| format!("; did you mean `{like}`?")).unwrap_or_default()
+}
+
+/// That traces have no table of this name.
+pub fn no_table(name: &str) -> anyhow::Error {
+    let meant = meant(name, specs().map(|spec| spec.name.as_ref()));
+    anyhow::anyhow!("there is no table `{name}`{meant}; `etwhy dump --list` names them")
+}
+
 /// What went wrong with a query; of a table that is missing also the one that was meant, perhaps.
 pub fn explained(error: SqlError) -> anyhow::Error {
     let text = error.to_string();
     let Some(name) = text.strip_prefix("no such table: ") else { return error.into() };
     let names = all().map(|spec| spec.name.as_ref());
-    let meant = closest(name, names.chain(views::all().map(|view| view.name)));
-    let meant = meant.map(|like| format!("; did you mean `{like}`?")).unwrap_or_default();
+    let meant = meant(name, names.chain(views::all().map(|view| view.name)));
     anyhow::anyhow!("{text}{meant} (docs/reference/tables.md and docs/reference/views.md list what there is)")
 }
 

@@ -17,3 +17,6 @@ pub struct Command {
     /// Does it.
     pub run: fn(&clap::ArgMatches) -> anyhow::Result<Exit>,
 }
+
+/// Name and version.
+pub const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));

@@ -83,10 +83,15 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
         return Exit::InPart;
     }
     for cause in error.chain() {
-        if cause.is::<crate::open::Changed>() {
+        if cause.is::<Changed>() {
             return Exit::InPart;
         }
-        if let Some(error) = cause.downcast_ref::<etwhy_etl::Error>() {
+        // Following says what reading says.
+        let read = match cause.downcast_ref::<etwhy_live::LiveError>() {
+            Some(etwhy_live::LiveError::Trace(error)) => Some(error),
+            _ => cause.downcast_ref::<etwhy_etl::Error>(),
+        };
+        if let Some(error) = read {
             return match error {
                 etwhy_etl::Error::NotATrace { .. } => Exit::NotATrace,
                 etwhy_etl::Error::TooNew { .. } => Exit::TooNew,
@@ -156,4 +161,22 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
         cause.downcast_ref::<std::io::Error>().is_some_and(etwhy_export::is_closed_pipe)
             || cause.downcast_ref::<etwhy_export::ExportError>().is_some_and(|e| e.is_closed_pipe())
     })
+}
+
+/// Files have lost records since the pass: what was written before is not all of it.
+#[derive(Debug)]
+pub struct Changed {
+    /// Events that are still there.
+    pub made: usize,
+    /// Events that there were.
+    pub rows: usize,
+}
+
+impl std::error::Error for Changed {}
+
+impl std::fmt::Display for Changed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Changed { made, rows } = self;
+        write!(f, "the trace changed while it was read: {made} of its {rows} events are still there")
+    }
 }

@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 16 << 20;
 pub fn load(files: &[PathBuf]) -> anyhow::Result<()> {
     let mut extension = Extension::default();
     for file in configured().into_iter().filter(|f| f.is_file()).chain(files.iter().cloned()) {
-        let text = read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = read(&file).with_context(|| format!("{}: cannot read", file.display()))?;
         extension.read(&text, &file.display().to_string())?;
     }
     // Once per run: a command opens its traces once.
@@ -31,7 +31,7 @@ pub fn load(files: &[PathBuf]) -> anyhow::Result<()> {
 pub fn load_tags(files: &[PathBuf]) -> anyhow::Result<bool> {
     let mut tags = StackTagFiles::default();
     for file in files {
-        let text = read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = read(file).with_context(|| format!("{}: cannot read", file.display()))?;
         tags.read(&text, &file.display().to_string())?;
     }
     let any = !tags.is_empty();

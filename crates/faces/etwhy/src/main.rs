@@ -22,6 +22,7 @@ mod who;
 
 use clap::error::{ContextKind, ErrorKind};
 use exit::Exit;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
@@ -55,7 +56,19 @@ fn not_written(error: &std::io::Error) -> Exit {
 
 /// A line on standard error, if anybody can read it.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "etwhy: {}", etwhy_export::sanitize(text));
+    let _ = writeln!(std::io::stderr(), "etwhy: {}", etwhy_export::sanitize(&short(text)));
+}
+
+/// Most characters of a line: what a file calls something may have a megabyte.
+const LONGEST: usize = 4000;
+
+/// Beginning and end of what is too long: messages name their place first and the reason last.
+fn short(text: &str) -> Cow<'_, str> {
+    let mut places = text.char_indices();
+    let (Some((begin, _)), Some((end, _))) = (places.nth(LONGEST), places.nth_back(LONGEST / 4)) else {
+        return Cow::Borrowed(text);
+    };
+    Cow::Owned(format!("{} … {}", text.split_at(begin).0, text.split_at(end).1))
 }
 
 fn run() -> anyhow::Result<Exit> {
@@ -142,11 +155,11 @@ fn command_line() -> clap::Command {
              (`etwhy why`), and so is an event log (`etwhy evtx why LOG.evtx`). A file that is called like a command is ./NAME.",
         )
         .after_help(
-            "The same in every command: --json, --md[=FILE], --html FILE, --format FORMAT, -o FILE, --top N, --all; \
+            "The same in every command that has it: --json, --md[=FILE], --html FILE, --format FORMAT, -o FILE, --top N, --all; \
              --from and --to (or --since and --until) take 1.5s after the start, -2h before the end, \"2026-11-24 10:00\" local time, \
              2026-11-24T09:00Z, 2026-11-24T10:00+01:00.\n\n\
              Exit codes: 0 done, 1 done in part (the ledger says what is missing) or output that could not be written, \
-             2 wrong use, 3 not a trace, 4 newer than known.",
+             2 wrong use, 3 not a trace, 4 newer than known, 5 a condition of --fail-on is met.",
         )
         .arg(
             clap::Arg::new("verbose")
@@ -154,6 +167,8 @@ fn command_line() -> clap::Command {
                 .long("verbose")
                 .action(clap::ArgAction::Count)
                 .global(true)
+                // Behind the options of the command itself.
+                .display_order(998)
                 .help(
                     "Report on standard error what is opened, found, chosen and skipped, and how long it takes; -vv adds symbol files, \
                      derived tables and findings (ETWHY_LOG=etwhy_symbols=debug,info selects by crate)",
@@ -178,6 +193,17 @@ mod tests {
     #[test]
     fn command_line_is_sound() {
         super::command_line().debug_assert();
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_beginning_and_its_end() {
+        assert_eq!(super::short("x.toml: unknown field"), "x.toml: unknown field");
+        let nothing_to_leave_out = "ä".repeat(super::LONGEST + 100);
+        assert_eq!(super::short(&nothing_to_leave_out), nothing_to_leave_out);
+        let text = format!("x.toml:1:1: unknown field `{}`, expected `id`", "ä".repeat(1_000_000));
+        let short = super::short(&text);
+        assert!(short.starts_with("x.toml:1:1: unknown field `ä") && short.ends_with("ä`, expected `id`"));
+        assert!(short.chars().count() < 2 * super::LONGEST, "{} characters", short.chars().count());
     }
 
     #[test]

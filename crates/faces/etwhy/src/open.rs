@@ -8,12 +8,12 @@ mod loggers;
 pub mod logs;
 mod recordings;
 
-pub use events::{Changed, Events};
+pub use events::Events;
 pub use folder::folder_limits;
 pub use recordings::{Recording, Recordings, SeveralRecordings};
 
 use crate::exit::{self, Exit};
-use crate::options::time::{TimeArgs, When};
+use crate::options::time::{TimeArgs, When, in_order};
 use crate::progress::Bar;
 use crate::symbol_args::{SymbolArgs, compact_cache};
 use crate::verbose::stage;
@@ -79,10 +79,10 @@ pub struct TraceArgs {
     /// Folder for temporary files
     #[arg(long, value_name = "DIR")]
     pub temp_dir: Option<PathBuf>,
-    /// Most bytes that archives may unpack to
+    /// Most bytes that archives may unpack to (default: 64GiB)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_unpacked: Option<u64>,
-    /// Maximum expansion ratio of an archive
+    /// Maximum expansion ratio of an archive (default: 1000)
     #[arg(long, value_name = "N")]
     pub max_unpack_ratio: Option<u64>,
     /// Read all traces as one, also those of different recordings or machines (their process ids, times and totals get mixed)
@@ -92,7 +92,7 @@ pub struct TraceArgs {
     #[arg(long)]
     pub recursive: bool,
     /// Read files in pieces of this size instead of mapping them
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = piece)]
     pub chunk: Option<u64>,
     /// Show no progress bar
     #[arg(long, short)]
@@ -119,6 +119,14 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err(format!("`{text}` is out of range"));
     }
     Ok((number * factor) as u64)
+}
+
+/// A size of pieces. Reading a few bytes at a time would take longer than anybody waits.
+fn piece(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0..64 => Err(format!("`{text}` is too small a piece; try 16MB")),
+        bytes => Ok(bytes),
+    }
 }
 
 /// Opened traces, or an extract in their place.
@@ -384,14 +392,12 @@ impl Opened {
                 let ns = |when: Option<When>| -> anyhow::Result<Option<i64>> {
                     when.map(|when| Ok(span.utc_ns(when)?.saturating_sub(start))).transpose()
                 };
-                Part { from_ns: ns(time.from)?.filter(|ns| *ns > 0), to_ns: ns(time.to)? }
+                let (from_ns, to_ns) = in_order(ns(time.from)?, ns(time.to)?)?;
+                Part { from_ns: from_ns.filter(|ns| *ns > 0), to_ns }
             }
             // Any part will be refused.
             Source::Extract(..) => Part { from_ns: time.from.map(|_| 0), to_ns: time.to.map(|_| 0) },
         };
-        if let (Some(from), Some(to)) = (part.from_ns, part.to_ns) {
-            anyhow::ensure!(from < to, "--to must be later than --from");
-        }
         self.within(part)
     }
 
@@ -554,7 +560,7 @@ impl Traces {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{piece, size};
 
     #[test]
     fn sizes() {
@@ -563,5 +569,7 @@ mod tests {
         assert_eq!(size("100"), Ok(100));
         assert!(size("many").is_err());
         assert!(size("5 parsecs").is_err());
+        assert_eq!(piece("100"), Ok(100));
+        assert!(piece("0").is_err());
     }
 }

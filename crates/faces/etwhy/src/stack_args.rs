@@ -1,6 +1,6 @@
 //! What commands about stacks share: the metric, the part of the trace, how stacks are made simpler.
 
-use crate::catalog::specs;
+use crate::catalog::{meant, specs};
 use crate::open::{Analysed, Opened, size};
 use crate::options::time::{TimeArgs, duration};
 use crate::report::missing::cannot_tell;
@@ -136,13 +136,19 @@ impl StackArgs {
         }
         let Some((table, column)) = self.metric.split_once('.') else {
             let names: Vec<&str> = METRICS.iter().map(|m| m.name).collect();
-            bail!("there is no metric `{}`; there are {}, and TABLE.COLUMN", self.metric, names.join(", "));
+            let meant = meant(&self.metric, names.iter().copied());
+            bail!(
+                "there is no metric `{}`{meant}; there are {}, and TABLE.COLUMN",
+                self.metric,
+                names.join(", ")
+            );
         };
         let Some(spec) = specs().find(|spec| spec.name.eq_ignore_ascii_case(table)) else {
             let with = specs().filter(|s| etwhy_analysis::stacks::Rows::guess(s).is_some());
             let mut names: Vec<&str> = with.map(|s| s.name.as_ref()).collect();
             names.sort_unstable();
-            bail!("there is no table `{table}`; tables with stacks are {}", names.join(", "));
+            let meant = meant(table, names.iter().copied());
+            bail!("there is no table `{table}`{meant}; tables with stacks are {}", names.join(", "));
         };
         Metric::of_column(spec, column).map_err(|text| anyhow!(text))
     }

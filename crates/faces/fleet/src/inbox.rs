@@ -156,7 +156,7 @@ fn walk(
 /// A store, or a folder for temporary files of ours: what is in there was not given.
 fn is_ours(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    folder.join(etwhy_scratch::MARK).exists() || name == crate::store::BATCHES
+    folder.join(etwhy_scratch::MARK).exists() || name == crate::batch::BATCHES
 }
 
 /// Files of a folder that fit a pattern in the last part of a path; `None` if it is no pattern or nothing fits.

@@ -17,10 +17,12 @@
 //! [`views`] are files of SQL for SQLite, DuckDB and Spark alike. [`contract`] is what they rest on.
 #![forbid(unsafe_code)]
 
+pub mod batch;
 pub mod contents;
 pub mod contract;
 pub mod error;
 pub mod files;
+pub mod fleet;
 pub mod ids;
 pub mod inbox;
 pub mod known;
@@ -41,6 +43,6 @@ pub mod trend;
 pub mod views;
 
 pub use error::{FleetError, Result};
+pub use fleet::Fleet;
 pub use ids::Ids;
 pub use store::Store;
-pub use views::Fleet;

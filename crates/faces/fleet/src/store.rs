@@ -3,9 +3,9 @@
 //! A batch is written under another name and renamed when it is whole, so that it is there with all of its rows, the ledger's among them, or
 //! not at all. Nothing else says what was done.
 
+use crate::batch::{self, BATCHES, Batch, Lock, MERGING, REPLACED, sync_folder};
 use crate::contract::{self, FORMAT, StoreTable, VERSION, schema};
 use crate::error::{FleetError, Result, damaged, io};
-use crate::merge::{self, Batch, MERGING, REPLACED};
 use crate::parquet_files::{self, Writer};
 use crate::stamp::stamp;
 use crate::tables::{KNOWLEDGE, KnowledgeRow};
@@ -17,8 +17,6 @@ use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The folder of the batches.
-pub const BATCHES: &str = "batches";
 /// The contract.
 pub const CONTRACT: &str = "contract.json";
 /// What is known of drivers and programs.
@@ -35,10 +33,6 @@ const MAX_CONTRACT: u64 = 16 << 20;
 pub struct Store {
     path: PathBuf,
 }
-
-/// Leave to write, for one process at a time.
-#[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Store {
     /// Opens a store.
@@ -110,7 +104,7 @@ impl Store {
             store.replace(&format!("{VIEWS}/{name}.sql"), |file| fs::write(file, text).map_err(io(file)))?;
         }
         let lock = Lock(lock);
-        merge::finish(&store, &lock)?;
+        batch::finish(path, &store.files_of_tables()?, &lock)?;
         Ok((store, lock))
     }
 
@@ -147,7 +141,7 @@ impl Store {
     /// # Errors
     /// If the folder cannot be read.
     pub fn batches(&self) -> Result<Vec<Batch>> {
-        merge::batches(&self.path)
+        batch::batches(&self.path)
     }
 
     /// Reads something of all batches. What was merged meanwhile is read from its new place.
@@ -174,7 +168,7 @@ impl Store {
     /// # Errors
     /// If something cannot be read or written; the store is then as before.
     pub fn commit(&self, number: i64, ledgers: &[Table], parts: &[PathBuf]) -> Result<()> {
-        let target = self.path.join(BATCHES).join(merge::name_of(number, number));
+        let target = self.path.join(BATCHES).join(batch::name_of(number, number));
         let scratch = Scratch::beside(&self.path.join(BATCHES)).map_err(io(&target))?;
         let new = scratch.path().join("batch");
         fs::create_dir(&new).map_err(io(&new))?;
@@ -391,13 +385,6 @@ pub fn write_part(folder: &Path, tables: &[(&'static StoreTable, Vec<RecordBatch
 
 pub(crate) fn file_name(table: &str) -> String {
     format!("{table}.parquet")
-}
-
-/// Sees to it that a name in a folder is on the disk; where that is not possible, the system does it in its time.
-pub(crate) fn sync_folder(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
 }
 
 /// What this program knows of drivers and programs.

@@ -4,11 +4,8 @@
 //! sees all rows.
 
 use crate::contract;
-use crate::error::{FleetError, Result};
-use crate::store::{Store, knowledge};
 use etwhy_sql::views::View;
-use etwhy_sql::{Engine, words};
-use etwhy_table::Table;
+use etwhy_sql::words;
 use std::collections::HashSet;
 
 /// Name and text of each view.
@@ -32,81 +29,6 @@ pub const CURRENT: &str = "current";
 /// All views, in order of name.
 pub fn all() -> impl Iterator<Item = View> {
     FILES.iter().map(|(name, text)| etwhy_sql::views::parse(name, text))
-}
-
-/// A store that is asked.
-#[derive(Debug)]
-pub struct Fleet {
-    store: Store,
-    current: HashSet<(String, String)>,
-}
-
-impl Fleet {
-    /// Finds out which readings count.
-    ///
-    /// # Errors
-    /// If a file of the store is damaged.
-    pub fn new(store: Store) -> Result<Fleet> {
-        let mut fleet = Fleet { store, current: HashSet::new() };
-        let table = fleet.ask_of(CURRENT, None)?;
-        for row in 0..u32::try_from(table.rows()).unwrap_or(u32::MAX) {
-            let text = |column: &str| table.text(row, column).unwrap_or_default().to_owned();
-            fleet.current.insert((text("trace_id"), text("extract_id")));
-        }
-        Ok(fleet)
-    }
-
-    /// The store.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// Traces that count.
-    pub fn traces(&self) -> usize {
-        self.current.len()
-    }
-
-    /// The same store as if it had these of its traces alone: what a filter leaves.
-    pub fn only(&self, is_wanted: impl Fn(&str) -> bool) -> Fleet {
-        let current = self.current.iter().filter(|(trace, _)| is_wanted(trace)).cloned().collect();
-        Fleet { store: self.store.clone(), current }
-    }
-
-    /// Asks a view.
-    ///
-    /// # Errors
-    /// If a file of the store is damaged.
-    pub fn ask(&self, view: &'static str) -> Result<Table> {
-        self.ask_of(view, Some(&self.current))
-    }
-
-    fn ask_of(&self, name: &'static str, current: Option<&HashSet<(String, String)>>) -> Result<Table> {
-        let bad = |why: String| FleetError::View { view: name, why };
-        let view = all().find(|view| view.name == name).ok_or_else(|| bad("there is none".to_owned()))?;
-        self.query(name, view.sql, current)
-    }
-
-    /// Rows of tables, current ones, as a query wants them.
-    ///
-    /// # Errors
-    /// If a file of the store is damaged, or the query makes no sense.
-    pub fn select(&self, name: &'static str, sql: &str) -> Result<Table> {
-        self.query(name, sql, Some(&self.current))
-    }
-
-    fn query(
-        &self,
-        name: &'static str,
-        sql: &str,
-        current: Option<&HashSet<(String, String)>>,
-    ) -> Result<Table> {
-        let bad = |why: String| FleetError::View { view: name, why };
-        let read: Vec<&str> = tables_of(sql).collect();
-        let mut database = self.store.load(&read, current)?;
-        database.insert(knowledge()?);
-        let engine = Engine::new(&database).map_err(|error| bad(error.to_string()))?;
-        engine.query(name, sql).map_err(|error| bad(error.to_string()))
-    }
 }
 
 /// Tables of the contract that a query names.

@@ -1,7 +1,7 @@
 //! How good the trace is.
 
 use etwhy_analysis::cpu::Cpu;
-use etwhy_base::units::{duration_ns, percent, thousands};
+use etwhy_base::units::{counted, duration_ns, percent};
 use etwhy_table::Database;
 use etwhy_trace::catalog::{
     event_type::EventTypeRow, ledger::LedgerRow, trace::TraceRow, unobserved::UnobservedRow,
@@ -87,10 +87,12 @@ impl Quality {
         quality.unobserved_ranges = gaps.len();
         quality.unobserved_ns = gaps.iter().map(|gap| gap.dur_ns()).fold(0, i64::saturating_add);
         let types = db.read_or_empty::<EventTypeRow>();
-        quality.event_types = types.len();
+        // What is only behind the part is no event of it.
+        quality.event_types = types.iter().filter(|row| row.count() > 0).count();
         let counts = types.iter().filter_map(|row| u64::try_from(row.count()).ok());
         quality.events = counts.fold(0, u64::saturating_add);
-        quality.undecoded_types = types.iter().filter(|row| row.decoded_by() == "none").count();
+        quality.undecoded_types =
+            types.iter().filter(|row| row.count() > 0 && row.decoded_by() == "none").count();
         if cpu.busy_ns > 0 {
             quality.stacks_percent = Some(percent(cpu.with_stack_ns, cpu.busy_ns));
             quality.named_percent = Some(percent(cpu.named_ns, cpu.busy_ns));
@@ -103,11 +105,11 @@ impl Quality {
         let whole = self.duration_ns.saturating_mul(self.cpus.max(1));
         (self.unobserved_ns > 0 && whole > 0).then(|| {
             format!(
-                "records may be missing in {} of {} of the processors' time ({:.1} %), in {} time ranges (etwhy dump unobserved)",
+                "records may be missing in {} of {} of the processors' time ({:.1} %), in {} (etwhy dump unobserved)",
                 duration_ns(self.unobserved_ns),
                 duration_ns(whole),
                 percent(self.unobserved_ns, whole),
-                thousands(self.unobserved_ranges as i128),
+                counted(self.unobserved_ranges as i128, "time range", "time ranges"),
             )
         })
     }

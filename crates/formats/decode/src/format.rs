@@ -4,7 +4,7 @@
 //! both forms. In JSON every other integer is a JSON integer, also above 2^53: readers that keep 64-bit
 //! integers (DuckDB, Python, Rust) get the exact value, which strings would hide from them.
 
-use crate::json_keys::{JsonKeys, Repeated, numbered_key};
+use crate::json_keys::{JsonKeys, Repeated, json_string, numbered_key};
 use crate::read::Decoded;
 use crate::schema::{EventSchema, Field, ValueMap};
 use crate::text::Text;
@@ -241,31 +241,6 @@ fn field_of_items(field: Option<&Field>, items: usize) -> Option<&Field> {
     const MAX_COMPARED: usize = 1 << 22;
     let names = |f: &Field| f.map.as_ref().map_or(0, |m| m.entries.len());
     field.filter(|f| names(f).saturating_mul(items) <= MAX_COMPARED)
-}
-
-/// Appends a JSON string with its quotes; control characters are escaped.
-pub fn json_string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x20..=0x7e | 0x80.. => continue,
-            _ => "",
-        };
-        out.push_str(text.get(from..at).unwrap_or_default());
-        out.push_str(escape);
-        if escape.is_empty() {
-            let _ = write!(out, "\\u{byte:04x}");
-        }
-        from = at + 1;
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
-    out.push('"');
 }
 
 /// Appends a text of a payload as a JSON string.

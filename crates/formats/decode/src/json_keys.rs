@@ -1,8 +1,8 @@
-//! Names of fields as keys of JSON objects.
+//! JSON: strings, and names of fields as keys of objects.
 
-use crate::format::json_string;
 use crate::schema::EventSchema;
 use foldhash::HashMap;
+use std::fmt::Write as _;
 
 /// The names of a schema's fields as JSON has them, for who writes many payloads of it: with quotes and colon, and with a
 /// number where a name was there before.
@@ -53,4 +53,29 @@ pub(crate) fn numbered_key(out: &mut String, name: &str, number: usize) {
         json_string(out, &format!("{name}_{number}"));
     }
     out.push(':');
+}
+
+/// Appends a JSON string with its quotes; control characters are escaped.
+pub fn json_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x20..=0x7e | 0x80.. => continue,
+            _ => "",
+        };
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str(escape);
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        }
+        from = at + 1;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out.push('"');
 }

@@ -43,12 +43,14 @@ pub(crate) struct Named {
     /// For each layout which of its fields are wanted, by place in `places`.
     known: HashMap<u64, usize, RandomState>,
     places: Vec<Box<[bool]>>,
+    /// The layout of the record before, and its place.
+    last: Option<u64>,
     at: usize,
 }
 
 impl Named {
     pub(crate) fn new(names: &'static [&'static str]) -> Named {
-        Named { names, known: HashMap::default(), places: Vec::new(), at: 0 }
+        Named { names, known: HashMap::default(), places: Vec::new(), last: None, at: 0 }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -59,6 +61,10 @@ impl Named {
 impl Wanted for Named {
     #[inline]
     fn look_at(&mut self, layout: u64, cells: &[Cell]) {
+        if self.last == Some(layout) {
+            return;
+        }
+        self.last = Some(layout);
         if let Some(at) = self.known.get(&layout) {
             self.at = *at;
             return;

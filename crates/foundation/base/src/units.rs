@@ -19,6 +19,12 @@ pub fn thousands(number: i128) -> String {
     out
 }
 
+/// A number with the word for what it counts: `1 event`, `2,000 events`.
+pub fn counted(number: impl Into<i128>, one: &str, many: &str) -> String {
+    let number = number.into();
+    format!("{} {}", thousands(number), if number == 1 { one } else { many })
+}
+
 /// A share of a whole in per cent, 0 if there is none.
 pub fn percent(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }

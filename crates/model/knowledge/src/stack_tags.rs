@@ -187,6 +187,14 @@ mod tests {
     }
 
     #[test]
+    fn what_calls_a_callout_is_the_network() {
+        for function in ["KfdClassify", "ArbitrateAndEnforce", "ProcessCallout"] {
+            let tag = stack_tag("NETIO.SYS", function).unwrap();
+            assert_eq!((tag.category, tag.module), ("network", "netio.sys"), "{function}");
+        }
+    }
+
+    #[test]
     fn modules_in_any_form() {
         let tag = stack_tag("ntoskrnl.exe", "EtwpTraceStackWalk");
         assert!(tag.is_some());
@@ -200,7 +208,7 @@ mod tests {
 
     #[test]
     fn every_pattern_finds_itself_or_something_as_specific() {
-        assert_eq!(stack_tags().len(), 245);
+        assert_eq!(stack_tags().len(), 247);
         for tag in stack_tags() {
             let (module, function) = (tag.module.replace('*', "x"), tag.function.replace('*', "x"));
             let found = stack_tag(&module, &function).unwrap();

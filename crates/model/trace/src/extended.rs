@@ -1,7 +1,8 @@
 //! Extended items of events, and counters of kernel records, as JSON.
 
 use etwhy_base::{Bytes, Guid};
-use etwhy_decode::format::{hex_bytes, json_string, sid};
+use etwhy_decode::format::{hex_bytes, sid};
+use etwhy_decode::json_keys::json_string;
 use etwhy_etl::abi::ext;
 use etwhy_etl::{ExtItem, Record};
 use std::fmt::Write;

@@ -33,6 +33,7 @@ pub mod model;
 mod owner;
 mod resolve;
 mod row_ends;
+mod silence;
 pub mod stacks;
 mod symbols;
 mod trend;

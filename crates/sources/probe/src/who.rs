@@ -4,12 +4,12 @@
 mod image;
 #[cfg(any(windows, test))]
 mod loaded;
-mod seen;
+mod suspect;
 mod timeline;
 
-pub use seen::{LIKELY, POSSIBLE, PROVEN, Product, Seen, Suspect};
 use std::path::Path;
-pub use timeline::Timeline;
+pub use suspect::{LIKELY, POSSIBLE, PROVEN, Product, Suspect};
+pub use timeline::{Seen, Timeline};
 
 /// Looks around while a probe runs.
 #[derive(Debug)]

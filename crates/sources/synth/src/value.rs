@@ -17,9 +17,20 @@ impl Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
-        number(&Value::deserialize(deserializer)?).map(Time).map_err(D::Error::custom)
+        let seconds = number(&Value::deserialize(deserializer)?).map_err(D::Error::custom)?;
+        if seconds.abs() > LATEST {
+            return Err(D::Error::custom(format!("{seconds} s: allowed are up to {LATEST} s")));
+        }
+        Ok(Time(seconds))
     }
 }
+
+/// Farthest moment in seconds: nanoseconds of it leave room for sums.
+const LATEST: f64 = 1e9;
+/// Longest span that is drawn, in nanoseconds: no trace is longer.
+const LONGEST: f64 = 1e16;
+/// Most bytes that are drawn at once: what a process has addresses for.
+const MOST_BYTES: u64 = 1 << 47;
 
 /// The units that a number in quotes may end in, with their factors (seconds, bytes or plain).
 const UNITS: [(&str, f64); 22] = [
@@ -74,7 +85,10 @@ fn number(value: &Value) -> Result<f64, String> {
     match value {
         Value::Integer(n) => Ok(*n as f64),
         Value::Float(n) if n.is_finite() => Ok(*n),
-        Value::String(text) => parse_number(text),
+        Value::String(text) => {
+            let number = parse_number(text)?;
+            if number.is_finite() { Ok(number) } else { Err(format!("{text:?} is no finite number")) }
+        }
         other => Err(format!("expected a number, found a value of type {}", other.type_str())),
     }
 }
@@ -270,9 +284,14 @@ impl Dist {
         self.draw(draw).round().max(0.0) as u64
     }
 
+    /// So many bytes, within what a process has.
+    pub(crate) fn bytes(&self, draw: &mut Draw) -> u64 {
+        self.whole(draw).min(MOST_BYTES)
+    }
+
     /// A span of time in nanoseconds, not below 0.
     pub(crate) fn ns(&self, draw: &mut Draw) -> i64 {
-        (self.draw(draw) * 1e9).round().max(0.0) as i64
+        (self.draw(draw) * 1e9).round().clamp(0.0, LONGEST) as i64
     }
 }
 
@@ -318,6 +337,26 @@ mod tests {
         let (d, mut rng) = (dist(text).unwrap(), Xoshiro::seeded(1));
         (0..20_000).map(|n| d.draw(&mut Draw { rng: &mut rng, n, x: n as f64 / 20_000.0 })).sum::<f64>()
             / 20_000.0
+    }
+
+    #[test]
+    fn what_no_trace_has_is_refused_or_bounded() {
+        #[derive(Deserialize, Debug)]
+        struct At {
+            #[allow(dead_code)]
+            at: Time,
+        }
+        for text in ["\"nan\"", "\"inf\"", "\"-inf s\"", "1e19", "-1e300"] {
+            assert!(toml::from_str::<At>(&format!("at = {text}")).is_err(), "{text}");
+        }
+        assert!(dist("v = \"inf\"").is_err());
+        let mut rng = Xoshiro::seeded(1);
+        let mut draw = Draw { rng: &mut rng, n: 1, x: 0.5 };
+        for text in ["v = 9223372036854775807", "v = 1e308", "v = { poly = [1e300, 1e300] }"] {
+            let huge = dist(text).unwrap();
+            assert_eq!(huge.ns(&mut draw), 10_000_000_000_000_000, "{text}");
+            assert_eq!(huge.bytes(&mut draw), 1 << 47, "{text}");
+        }
     }
 
     #[test]

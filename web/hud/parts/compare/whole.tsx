@@ -15,6 +15,7 @@ import { Bones } from "../bones.tsx";
 import { Grid } from "../grid.tsx";
 import { Severity } from "../icons.tsx";
 import { Swatch } from "../who.tsx";
+import { DifferentialFlame } from "./flame.tsx";
 import { Overlay } from "./overlay.tsx";
 import { FALLBACK, type Settings } from "./ranges.tsx";
 import { chance, ratio } from "./ratio.ts";
@@ -117,11 +118,11 @@ function Entities(props: { data: Diff }) {
         label="Programs, drivers, functions"
         most={12}
         columns={[
-          { id: "name", title: KINDS.find(([id]) => id === kind)?.[1] ?? "Name", width: "minmax(170px, 3fr)" },
-          { id: "a", title: "A", unit: scale.unit, number: true, width: "84px" },
-          { id: "b", title: "B", unit: scale.unit, number: true, width: "84px" },
-          { id: "d", title: "Δ", unit: scale.unit, number: true, width: "150px", doc: "B minus A" },
-          { id: "r", title: "B / A (95 %)", number: true, width: "170px", doc: "B divided by A, with its interval: 95 of 100 times all names of a kind lie in theirs. Bursts make it wider" },
+          { id: "name", title: KINDS.find(([id]) => id === kind)?.[1] ?? "Name", width: "minmax(120px, 3fr)" },
+          { id: "a", title: "A", unit: scale.unit, number: true, width: "62px" },
+          { id: "b", title: "B", unit: scale.unit, number: true, width: "62px" },
+          { id: "d", title: "Δ", unit: scale.unit, number: true, width: "120px", doc: "B minus A" },
+          { id: "r", title: "B / A (95 %)", number: true, width: "152px", doc: "B divided by A, with its interval: 95 of 100 times all names of a kind lie in theirs. Bursts make it wider" },
         ]}
         count={rows.length}
         card={card}
@@ -245,19 +246,20 @@ export function Whole() {
       </Box>
       <div class="compared">
         <Entities data={data} />
-        <Box title="Findings, A to B">
-          <ul class="verdicts">
-            {data.verdicts.map((one) => (
-              <li key={`${one.id} ${one.culprit}`}>
-                <span class={`changed ${one.changes[0]}`}>{CHANGED[one.changes[0] ?? ""] ?? one.changes[0]}</span> <Badge name={one.severity} />{" "}
-                <span>
-                  {visible(inCores(one.headline))} <code class="muted">{one.id}</code>
-                </span>
-              </li>
-            ))}
-          </ul>
-        </Box>
+        <DifferentialFlame lengths={lengths} />
       </div>
+      <Box title="Findings, A to B">
+        <ul class="verdicts">
+          {data.verdicts.map((one) => (
+            <li key={`${one.id} ${one.culprit}`}>
+              <span class={`changed ${one.changes[0]}`}>{CHANGED[one.changes[0] ?? ""] ?? one.changes[0]}</span> <Badge name={one.severity} />{" "}
+              <span>
+                {visible(inCores(one.headline))} <code class="muted">{one.id}</code>
+              </span>
+            </li>
+          ))}
+        </ul>
+      </Box>
       <Overlay />
       <Interrupted data={data} />
       <p class="about">

@@ -15,7 +15,10 @@ const GROUPS: [string, string[]][] = [
   ["Memory", ["page-faults", "page-fault-bytes", "hard-fault-bytes", "hard-fault-time", "virtual-alloc", "virtual-outstanding", "heap-bytes", "heap-outstanding", "pool-bytes", "pool-outstanding", "handles"]],
 ];
 
-const LEVELS = ["process", "thread", "service", "module", "tag", "category"];
+/** What stacks can stand under; "" is nothing. */
+const LEVELS = ["", "process", "thread", "service", "module", "tag", "category", "process,thread", "process,module", "process,tag", "tag,process", "category,process"];
+
+const COLORS: [ColorBy, string][] = [["module", "module"], ["category", "category"], ["tag", "tag"], ["kind", "user or kernel"]];
 
 export const focusSearch = () => document.getElementById("stack-search")?.focus();
 
@@ -31,9 +34,8 @@ export function Bar(props: { found: string; chart?: boolean }) {
   const chosen = byName.get(metric);
   return (
     <div class="stack-row" data-part="bar">
-      {!props.chart && <label>
-        Metric{" "}
-        <select aria-label="Metric" data-hint={chosen?.manual} value={metric} onChange={(event) => change({ metric: event.currentTarget.value, root: [] })}>
+      {!props.chart && (
+        <select class="metric" aria-label="Metric" data-hint={chosen?.manual} value={metric} onChange={(event) => change({ metric: event.currentTarget.value, root: [] })}>
           {!chosen && <option value={metric}>{visible(metric)}</option>}
           {groups
             .filter(([, list]) => list.length > 0)
@@ -48,54 +50,41 @@ export function Bar(props: { found: string; chart?: boolean }) {
               </optgroup>
             ))}
         </select>
-      </label>}
-      {!props.chart && <label>
-        By{" "}
+      )}
+      {!props.chart && (
         <select
           aria-label="Levels above the stacks"
           value={by.join(",")}
           onChange={(event) => change({ by: event.currentTarget.value === "" ? [] : event.currentTarget.value.split(","), root: [] })}
         >
-          <option value="">nothing</option>
-          {LEVELS.map((one) => (
+          {[...LEVELS, ...(LEVELS.includes(by.join(",")) ? [] : [by.join(",")])].map((one) => (
             <option key={one} value={one}>
-              {one}
+              {one ? `by ${visible(one.replace(",", ", "))}` : "by stack alone"}
             </option>
           ))}
-          <option value="process,thread">process, thread</option>
-          <option value="process,module">process, module</option>
-          <option value="process,tag">process, tag</option>
-          <option value="tag,process">tag, process</option>
-          <option value="category,process">category, process</option>
-          {![...LEVELS, "", "process,thread", "process,module", "process,tag", "tag,process", "category,process"].includes(by.join(",")) && <option value={by.join(",")}>{visible(by.join(", "))}</option>}
         </select>
-      </label>}
-      <label>
-        Colour{" "}
-        <select aria-label="Colour by" value={color} onChange={(event) => change({ color: event.currentTarget.value as ColorBy })}>
-          <option value="module">module</option>
-          <option value="category">category</option>
-          <option value="tag">tag</option>
-          <option value="kind">user or kernel</option>
-        </select>
-      </label>
-      <label class="search">
-        Search{" "}
-        <input
-          id="stack-search"
-          type="search"
-          aria-label="Search functions"
-          placeholder="function or module ( / )"
-          value={search}
-          onInput={(event) => change({ search: event.currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key === "Escape") {
-              change({ search: "" });
-              event.currentTarget.blur();
-            }
-          }}
-        />
-      </label>
+      )}
+      <select aria-label="Colour by" value={color} onChange={(event) => change({ color: event.currentTarget.value as ColorBy })}>
+        {COLORS.map(([id, title]) => (
+          <option key={id} value={id}>
+            colour: {title}
+          </option>
+        ))}
+      </select>
+      <input
+        id="stack-search"
+        type="search"
+        aria-label="Search functions"
+        placeholder="Find function (/)"
+        value={search}
+        onInput={(event) => change({ search: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            change({ search: "" });
+            event.currentTarget.blur();
+          }
+        }}
+      />
       <span class="muted" role="status" data-part="found">{props.found}</span>
     </div>
   );
@@ -107,8 +96,8 @@ export function Steps(props: { tree?: boolean }) {
   const list = useRef<HTMLDivElement>(null);
   return (
     <div class="stack-row steps" role="group" aria-label="Steps" data-part="steps" data-panel-of={PANEL} ref={list}>
-      {GENERAL.filter((one) => one.key !== "i" || !props.tree).map((one) => (
-        <button type="button" class="small" key={one.key} disabled={one.key === "X" && steps.length === 0} title={`${one.title} (${one.key})`} onClick={one.run}>
+      {GENERAL.filter((one) => (one.key !== "i" || !props.tree) && (one.key !== "X" || steps.length > 0)).map((one) => (
+        <button type="button" class="small" key={one.key} title={`${one.title} (${one.key})`} onClick={one.run}>
           {{ r: "Collapse recursion", j: "Just my code", i: "Invert", X: "Undo step" }[one.key] ?? one.title}
         </button>
       ))}

@@ -48,7 +48,7 @@ export function nodeCard(nodes: Nodes, at: number, whole: Whole): Card {
       ["Self", amount(own, whole.unit)],
       ["Of all", percent(total, whole.total)],
       ["Events", amount(nodes.num(at, "count"), "count")],
-      ...(whole.before === null ? [] : [["Change of share", points(difference(nodes, at, whole))] as [string, string]]),
+      ...(whole.before === null ? [] : [[`Change of ${whole.change ?? "share"}`, points(difference(nodes, at, whole))] as [string, string]]),
     ],
     parts: [
       ...(called.length > 0 ? [{ title: nodes.inverted ? "Called by" : "Calls", aside: "inclusive", body: <Frames list={called.map((one) => ({ label: nodes.label[one] ?? "", module: nodes.text(one, "module"), text: weights.text(nodes.total[one] ?? 0) }))} /> }] : []),

@@ -80,12 +80,12 @@ function resolved(value: string): string | null {
 }
 const resolve = (name: string) => resolved(`var(${name})`);
 
-/** Red is more than before, blue is less; white is the same. `change` is the difference of shares, -1 to 1. */
+/** Orange is more than before, teal is less, as in tables; grey is the same. `change` is the difference of shares, -1 to 1. */
 export function differenceColor(change: number, dark: boolean): string {
   const strength = Math.min(1, Math.sqrt(Math.abs(change)) * 2.2);
   if (strength < 0.02) return dark ? "#3a4250" : "#e8ebf0";
   const base = dark ? [58, 66, 80] : [238, 240, 244];
-  const full = change > 0 ? (dark ? [238, 98, 84] : [226, 72, 58]) : dark ? [96, 156, 250] : [70, 128, 226];
+  const full = change > 0 ? (dark ? [200, 96, 56] : [224, 138, 104]) : dark ? [44, 136, 128] : [116, 184, 176];
   return `rgb(${base.map((from, at) => Math.round(from + ((full[at] ?? 0) - from) * strength)).join(" ")})`;
 }
 

@@ -28,3 +28,17 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
     </div>
   );
 }
+
+/** What the colours of a comparison mean. */
+export function Differences(props: { more: string; less: string }) {
+  return (
+    <p class="stack-legend">
+      <span>
+        <i class="swatch more" aria-hidden="true" />▲ {props.more}
+      </span>
+      <span>
+        <i class="swatch less" aria-hidden="true" />▼ {props.less}
+      </span>
+    </p>
+  );
+}

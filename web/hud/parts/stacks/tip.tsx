@@ -9,6 +9,8 @@ export interface Whole {
   total: number;
   /** Of what it is compared with. */
   before: number | null;
+  /** What the difference is one of; shares if nothing is said. */
+  change?: string;
 }
 
 /** Difference of shares, in points of a hundred. */
@@ -46,7 +48,7 @@ export function NodeTip(props: { nodes: Nodes; at: number; whole: Whole }) {
         {line("cut stacks", cut > 0 ? `${amount(cut, whole.unit)} begin here in their middle` : "")}
         {line("too small", nodes.num(at, "left_out") > 0 ? `${nodes.num(at, "left_out")} children, ${amount(nodes.num(at, "left_weight"), whole.unit)}` : "")}
         {whole.before !== null && line("before", `${amount(nodes.before[at] ?? 0, whole.unit)}, ${percent(nodes.before[at] ?? 0, whole.before)}`)}
-        {whole.before !== null && line("share", points(difference(nodes, at, whole)))}
+        {whole.before !== null && line(whole.change ?? "share", points(difference(nodes, at, whole)))}
       </dl>
     </>
   );

@@ -9,6 +9,7 @@ export const blockOf = (lane: Lane): string => (lane.kind === "cpu" ? "cpu" : la
 
 const LOWEST = 12;
 const HIGHEST = 400;
+export const inBounds = (height: number): number => Math.round(Math.max(LOWEST, Math.min(HIGHEST, Number(height) || 0)));
 
 /** Blocks from above, with where they begin and end. */
 export function blocks(rows: Row[]): { id: string; title: string; top: number; bottom: number }[] {
@@ -43,5 +44,5 @@ export function moveBy(rows: Row[], settings: Settings, block: string, by: numbe
 
 /** Gives a lane a height. */
 export function setHeight(settings: Settings, id: string, height: number): void {
-  set<Settings>("timeline", { heights: { ...settings.heights, [id]: Math.round(Math.max(LOWEST, Math.min(HIGHEST, height))) } });
+  set<Settings>("timeline", { heights: { ...settings.heights, [id]: inBounds(height) } });
 }

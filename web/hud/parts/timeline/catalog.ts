@@ -69,9 +69,13 @@ interface Own {
   tracks: Track[];
 }
 
+/** Tracks of one's own. */
+const MOST = 12;
+
 /** Tracks that somebody made of groups of tables; they stand above every panel. */
-export const ownTracks = (): Track[] => setting<Own>("tracks", { tracks: [] }).tracks;
-export const addTrack = (track: Track) => set<Own>("tracks", { tracks: [...ownTracks().filter((one) => one.id !== track.id), track].slice(-12) });
+export const ownTracks = (): Track[] =>
+  setting<Own>("tracks", { tracks: [] }).tracks.filter((one) => [one?.id, one?.title, one?.table].every((text) => typeof text === "string")).slice(-MOST);
+export const addTrack = (track: Track) => set<Own>("tracks", { tracks: [...ownTracks().filter((one) => one.id !== track.id), track] });
 export const dropTracks = () => set<Own>("tracks", { tracks: [] });
 
 export function shownOf(panel: string): Shown {

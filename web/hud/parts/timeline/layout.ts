@@ -4,7 +4,7 @@ import { amount, visible } from "../../base/value.ts";
 import { foundIn, phrase } from "../../state/finding.ts";
 import type { Note } from "../../state/notes_of.ts";
 import { wholeReport } from "../../state/view.ts";
-import { blockOf } from "./arrange.ts";
+import { blockOf, inBounds } from "./arrange.ts";
 import { shownOf } from "./catalog.ts";
 import { peak, type Lanes, type Lane, type Mark } from "./model.ts";
 
@@ -171,7 +171,8 @@ export function layout(lanes: Lane[], data: Lanes, settings: Settings, panel: st
     }
     if (lane.group && !inside && !pinned) continue;
     const levels = 1 + Math.max(0, ...lane.marks.map((mark) => mark.level ?? 0));
-    const height = lane.shape === "marks" ? LEVEL * levels + 2 : (settings.heights[lane.id] ?? HEIGHTS[lane.id] ?? (lane.group ? 15 : 26));
+    const chosen = settings.heights[lane.id];
+    const height = lane.shape === "marks" ? LEVEL * levels + 2 : chosen !== undefined ? inBounds(chosen) : (HEIGHTS[lane.id] ?? (lane.group ? 15 : 26));
     const total = lane.series.reduce((sum, band) => sum + (band.band === "idle" ? 0 : band.total), 0);
     const sub = lane.shape === "marks" ? (lane.marks.length > 1 ? String(lane.marks.length) : "") : lane.id === "process" ? `${places.length || cpus.length} processors` : lane.shape === "level" ? "" : amount(total, lane.unit);
     rows.push({ id: lane.id, block: pinned ? lane.id : blockOf(lane), title: visible(lane.id === "process" ? "CPU by process" : lane.group ? lane.title.replace(` · ${lane.group}`, "") : lane.title), sub, y, height, lane, ...(lane.id === "process" ? { top: topOf(data, lane) } : {}), ...(lane.group ? { inner: true } : {}) });

@@ -1,23 +1,28 @@
-//! Memory that is taken and not given back: kernel pool by driver, committed memory by process.
+//! What is taken and not given back: kernel pool by driver, committed memory by process, handles by process and driver.
 //!
 //! # How it is computed
 //!
-//! Allocations of the trace (`pool`, `virtual_alloc`) that are there at its end, by the quarter of the trace in which they
+//! Allocations of the trace (`pool`, `virtual_alloc`, `handle`) that are there at its end, by the quarter of the trace in which they
 //! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one. What a process
 //! that ended in the trace had until its end (`exit_bytes`) is counted apart, by the quarter of its own life: a leak that restarts hide.
 //! The driver is the innermost module of the allocation's kernel stack that is not Windows itself, the function the
 //! innermost of the program's own.
+//! A handle is a driver's if the driver asked the kernel for it: not if it stands on the stack only because it hooks the system call or
+//! passes a request on. Windows writes the event when the object is open, so that filters which were asked meanwhile are gone.
 //!
 //! # What fools it
 //!
 //! A cache that fills looks like a leak until it is full, and a trace is short. Without stacks nobody is named.
+//! A driver may open a handle for the program that called it, which then has to close it: handles in the table of a process.
 
 use super::machine::silent_ns;
 use crate::derive::DerivedSpec;
-use crate::fold::{Facts, FactsRows, NONE, Stacks, StacksRows, freeze, id, text};
+use crate::fold::{Facts, FactsRows, Fold, NONE, Stacks, StacksRows, freeze, id, text};
 use crate::operators::{ProcessRow, TraceRow, add, span};
 use etwhy_table::{Database, Memory, RowOf, Strings, Sym, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::{kernel_class::KernelClassRow, pool::PoolRow, virtual_alloc::VirtualAllocRow};
+use etwhy_trace::catalog::{
+    handle::HandleRow, kernel_class::KernelClassRow, pool::PoolRow, virtual_alloc::VirtualAllocRow,
+};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -81,10 +86,48 @@ define_table! {
     }
 }
 
+define_table! {
+    /// Handles that were opened in the trace, by process, type and the driver that opened them.
+    pub table HANDLE_OPENER: HandleOpenerRow = "handle_opener" {
+        version: 1,
+        /// Process in whose table they are. Handles of the kernel are in that of System.
+        upid: i32 [None, Process],
+        /// Type of the object; null if the trace does not name the types.
+        object_type: Option<Sym> [None, Kind],
+        /// Number of the type.
+        type_number: i32 [None, Other],
+        /// Driver that opened them; null for the process itself and Windows, and without stacks.
+        driver: Option<Sym> [None, Name],
+        /// Handles opened, duplicates into the process included.
+        creates: i64 [Count, Count],
+        /// Of these, handles that were closed, but not those that ended with the process.
+        closes: i64 [Count, Count],
+        /// Of these, handles that are open at the end.
+        outstanding: i64 [Count, Count],
+        /// Of those that are open at the end, handles opened in the first quarter of the trace.
+        quarter1_count: i64 [Count, Count],
+        /// In the second quarter.
+        quarter2_count: i64 [Count, Count],
+        /// In the third quarter.
+        quarter3_count: i64 [Count, Count],
+        /// In the last quarter.
+        quarter4_count: i64 [Count, Count],
+    }
+}
+
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&POOL_LEAK, &COMMIT_LEAK],
-    reads: reads::<(TraceRow, KernelClassRow, ProcessRow, PoolRow, VirtualAllocRow, FactsRows, StacksRows)>,
+    tables: &[&POOL_LEAK, &COMMIT_LEAK, &HANDLE_OPENER],
+    reads: reads::<(
+        TraceRow,
+        KernelClassRow,
+        ProcessRow,
+        PoolRow,
+        VirtualAllocRow,
+        HandleRow,
+        FactsRows,
+        StacksRows,
+    )>,
     on_demand: false,
     make,
 };
@@ -139,19 +182,21 @@ impl Quarters {
 }
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
-    let any = !db.read_or_empty::<PoolRow>().is_empty() || !db.read_or_empty::<VirtualAllocRow>().is_empty();
+    let any = !db.read_or_empty::<PoolRow>().is_empty()
+        || !db.read_or_empty::<VirtualAllocRow>().is_empty()
+        || !db.read_or_empty::<HandleRow>().is_empty();
     let (facts, stacks) = if any { (Facts::read(db, false), Stacks::read(db)) } else { Default::default() };
+    let fold = Fold { facts, stacks, groups: Vec::new() };
     let quarters = Quarters::of(db);
-    Ok(vec![pool(db, memory, &facts, &stacks, &quarters)?, commit(db, memory, &facts, &stacks, &quarters)?])
+    Ok(vec![
+        pool(db, memory, &fold, &quarters)?,
+        commit(db, memory, &fold, &quarters)?,
+        handles(db, memory, &fold, &quarters)?,
+    ])
 }
 
-fn pool(
-    db: &Database,
-    memory: &Memory,
-    facts: &Facts,
-    stacks: &Stacks,
-    quarters: &Quarters,
-) -> etwhy_table::Result<Table> {
+fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+    let (facts, stacks) = (&fold.facts, &fold.stacks);
     let mut sums: BTreeMap<(String, String, u32), Taken> = BTreeMap::new();
     let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
     for row in &db.read_or_empty::<PoolRow>() {
@@ -188,13 +233,8 @@ fn pool(
     rows.finish(&freeze(strings, db)?)
 }
 
-fn commit(
-    db: &Database,
-    memory: &Memory,
-    facts: &Facts,
-    stacks: &Stacks,
-    quarters: &Quarters,
-) -> etwhy_table::Result<Table> {
+fn commit(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+    let (facts, stacks) = (&fold.facts, &fold.stacks);
     let mut sums: BTreeMap<(i64, u32), Taken> = BTreeMap::new();
     let mut functions: BTreeMap<i64, u32> = BTreeMap::new();
     let processes = db.read_or_empty::<ProcessRow>();
@@ -244,6 +284,50 @@ fn commit(
             quarter4_bytes,
             exit_bytes,
             exit_quarters: if lives.contains_key(&i64::from(upid)) { steady } else { 0 },
+        });
+    }
+    rows.finish(&freeze(strings, db)?)
+}
+
+fn handles(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+    let mut strings = Strings::new();
+    let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
+    let mut types: BTreeMap<i64, Sym> = BTreeMap::new();
+    // By process, number of the type and driver: what is left, and how many were closed.
+    let mut sums: BTreeMap<(i64, i64, u32), (Taken, i64)> = BTreeMap::new();
+    for row in &db.read_or_empty::<HandleRow>() {
+        let Some(upid) = row.upid() else { continue };
+        if row.opened_by() == "rundown" {
+            continue;
+        }
+        let number = row.type_number();
+        if let Some(name) = row.object_type() {
+            types.entry(number).or_insert_with(|| strings.intern(name));
+        }
+        let driver = *drivers
+            .entry(row.stack_id().unwrap_or(-1))
+            .or_insert_with_key(|&stack| fold.owner(&fold.stacks.get(stack)));
+        let (taken, closes) = sums.entry((upid, number, driver)).or_default();
+        taken.add(1, i64::from(row.closed_by().is_none()), quarters.at(row.ts_ns()));
+        add(closes, i64::from(row.closed_by() == Some("close")));
+    }
+    let mut rows = TableBuilder::<HandleOpenerRow>::new(memory);
+    for ((upid, number, driver), (taken, closes)) in sums {
+        let (Some(upid), Some(type_number)) = (id(upid), id(number)) else { continue };
+        let name = fold.facts.module(driver).map_or("", |module| module.name.as_str());
+        let [quarter1_count, quarter2_count, quarter3_count, quarter4_count] = taken.quarters;
+        rows.push(HandleOpenerRow {
+            upid,
+            object_type: types.get(&number).copied(),
+            type_number,
+            driver: text(&mut strings, name),
+            creates: taken.count,
+            closes,
+            outstanding: taken.left,
+            quarter1_count,
+            quarter2_count,
+            quarter3_count,
+            quarter4_count,
         });
     }
     rows.finish(&freeze(strings, db)?)
@@ -311,5 +395,52 @@ mod tests {
         ]);
         let exits = shown(db.get("commit_leak").unwrap(), "upid exit_bytes exit_quarters", 0);
         exits.are(&["7 0 0", "7 0 0", "8 64 4", "9 16 0"]);
+    }
+
+    #[test]
+    fn handles_are_those_of_the_driver_that_asked_for_them() {
+        use Value::{I64 as N, Null, Text as T};
+        let mut db = sampled(&[
+            // Work of a driver in a thread of System.
+            (
+                "thread",
+                1,
+                1,
+                "ntoskrnl.exe!ObpCreateHandle ntoskrnl.exe!NtCreateFile ntoskrnl.exe!KiSystemServiceCopyEnd \
+                 ntoskrnl.exe!ZwCreateFile sync.sys!Scan ntoskrnl.exe!IopProcessWorkItem",
+            ),
+            // A driver that hooks the system call of a program hands it on.
+            (
+                "thread",
+                1,
+                1,
+                "ntoskrnl.exe!ObpCreateHandle ntoskrnl.exe!NtCreateFile hook.sys!Watch \
+                 ntoskrnl.exe!KiSystemServiceCopyEnd | ntdll.dll!NtCreateFile app.exe!Open",
+            ),
+            // The program itself.
+            ("thread", 1, 1, "ntoskrnl.exe!NtCreateFile | ntdll.dll!NtCreateFile app.exe!Open"),
+        ]);
+        db.insert(table("trace", "first_ns last_ns", &[vec![N(100), N(500)]]));
+        let columns = "ts_ns upid object_type type_number stack_id opened_by closed_by";
+        let handle = |ts: i64, upid: i64, stack: Value<'static>, by: &'static str, closed: Value<'static>| {
+            vec![N(ts), N(upid), T("File"), N(37), stack, T(by), closed]
+        };
+        let rows = [
+            handle(50, 0, Null, "rundown", Null),
+            handle(100, 0, N(0), "create", Null),
+            handle(210, 0, N(0), "create", Null),
+            handle(220, 0, N(0), "duplicate", T("close")),
+            handle(499, 0, N(0), "create", Null),
+            handle(300, 7, N(1), "create", Null),
+            handle(310, 7, N(2), "create", T("exit")),
+            handle(320, 7, Null, "create", Null),
+            vec![N(330), Null, T("File"), N(37), N(0), T("create"), T("unseen")],
+        ];
+        db.insert(table("handle", columns, &rows));
+        derived(&mut db, &["handle_opener"]);
+        let columns = "upid object_type type_number driver creates closes outstanding \
+                       quarter1_count quarter2_count quarter3_count quarter4_count";
+        let rows = shown(db.get("handle_opener").unwrap(), columns, 1);
+        rows.are(&["0 File 37 sync.sys 4 1 3 1 1 0 1", "7 File 37 - 3 0 2 0 0 2 0"]);
     }
 }

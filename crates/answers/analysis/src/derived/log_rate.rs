@@ -19,10 +19,11 @@ use crate::logs::{OTHERS, process_and_account, round_width};
 use crate::operators::add;
 use etwhy_evtx::tables::LogRecordRow;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
+use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
 define_table! {
     /// What was written into a log in each bucket of time, by kind of event, process and account.
@@ -98,6 +99,8 @@ const PARTIES: usize = 1_000;
 struct Names {
     numbers: HashMap<String, u32>,
     texts: Vec<String>,
+    /// Numbers of `pid N`.
+    pids: HashMap<i64, u32>,
 }
 
 impl Names {
@@ -111,8 +114,59 @@ impl Names {
         n
     }
 
+    fn pid(&mut self, pid: i64) -> u32 {
+        if let Some(n) = self.pids.get(&pid) {
+            return *n;
+        }
+        let n = self.number(&format!("pid {pid}"));
+        self.pids.insert(pid, n);
+        n
+    }
+
     fn text(&self, number: u32) -> &str {
         self.texts.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// Fields that are remembered, by some bits of their hash.
+const RECENT: usize = 4_096;
+
+/// Process and account that fields name, by the fields: most records have those of one before, and finding that out costs less than reading
+/// JSON.
+struct Parties<'f> {
+    hasher: RandomState,
+    recent: Box<[(&'f str, Party)]>,
+}
+
+/// Process and account.
+type Party = (Option<u32>, Option<u32>);
+
+impl Default for Parties<'_> {
+    fn default() -> Self {
+        // No fields name nobody.
+        Parties { hasher: RandomState::default(), recent: vec![("", (None, None)); RECENT].into() }
+    }
+}
+
+impl<'f> Parties<'f> {
+    /// The process that the fields name, else the one that wrote the record, and the account that they name.
+    fn of(
+        &mut self,
+        fields: &'f str,
+        names: &mut Names,
+        writer: impl FnOnce(&mut Names) -> Option<u32>,
+    ) -> Party {
+        let at = self.hasher.hash_one(fields) as usize % RECENT;
+        let Some((known, party)) = self.recent.get_mut(at) else { return (None, None) };
+        if *known == fields {
+            return (party.0.or_else(|| writer(names)), party.1);
+        }
+        let (process, account) = process_and_account(fields);
+        let process = process.map(|process| names.number(&process));
+        let shown = process.or_else(|| writer(names));
+        let account = account.map(|account| names.number(&account));
+        (*known, *party) = (fields, (process, account));
+        (shown, account)
     }
 }
 
@@ -153,14 +207,15 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut list: Vec<Combination> = Vec::new();
     let mut logs: BTreeMap<i64, Log> = BTreeMap::new();
     let mut zero = 0;
+    let mut named = Parties::default();
     for row in &db.read_or_empty::<LogRecordRow>() {
-        let (process, account) = row.fields().map(process_and_account).unwrap_or_default();
-        // Classic providers write process 0.
-        let writer = row.pid().filter(|pid| *pid != 0);
-        let process = process.or_else(|| writer.map(|pid| format!("pid {pid}").into()));
-        let account = account.or_else(|| row.user_sid().map(Cow::Borrowed));
         let kind = (names.number(row.provider()), row.event_id(), row.task());
-        let key = (kind, process.map(|p| names.number(&p)), account.map(|a| names.number(&a)));
+        let (process, account) = named.of(row.fields().unwrap_or(""), &mut names, |names| {
+            // Classic providers write process 0.
+            row.pid().filter(|pid| *pid != 0).map(|pid| names.pid(pid))
+        });
+        let account = account.or_else(|| row.user_sid().map(|user| names.number(user)));
+        let key = (kind, process, account);
         let number = *combinations.entry(key).or_insert_with(|| {
             list.push(key);
             list.len() as u32 - 1
@@ -311,6 +366,58 @@ mod tests {
     use crate::fold::tests::{derived, shown, table};
     use etwhy_table::Value;
     use etwhy_testkit::Are as _;
+
+    #[test]
+    fn what_is_remembered_of_fields_changes_nothing() {
+        use Value::{I64 as N, Null, Text as T};
+        // More different fields than are remembered, again and again, and records of several writers that name no process.
+        let said = |n: usize| {
+            let (user, program) = (n * 31 % 800, n % 7);
+            let process =
+                if program == 0 { String::new() } else { format!(",\"Image\":\"C:\\\\p{program}.exe\"") };
+            (n % 9 > 0).then(|| format!("{{\"User\":\"u{user}\"{process}}}"))
+        };
+        let fields: Vec<Option<String>> = (0..20_000).map(said).collect();
+        assert!(fields.iter().collect::<HashSet<_>>().len() > RECENT);
+        let mut expected: BTreeMap<(&str, String), i64> = BTreeMap::new();
+        let mut rows = Vec::new();
+        for (n, fields) in (0..).zip(&fields) {
+            let pid = n % 4;
+            rows.push(vec![
+                N(n),
+                N(n),
+                N(0),
+                T("P"),
+                N(1),
+                N(0),
+                N(pid),
+                T("S-1-5-18"),
+                N(10),
+                fields.as_deref().map_or(Null, T),
+            ]);
+            let (process, account) = fields.as_deref().map(process_and_account).unwrap_or_default();
+            let writer = if pid == 0 { "(none)".to_owned() } else { format!("pid {pid}") };
+            let process = process.map_or(writer, |process| process.into_owned());
+            let account = account.map_or("S-1-5-18".to_owned(), |account| account.into_owned());
+            *expected.entry(("process", process)).or_default() += 1;
+            *expected.entry(("account", account)).or_default() += 1;
+        }
+        let mut db = Database::new();
+        db.insert(table(
+            "log_record",
+            "ts_ns utc_ns log provider event_id task pid user_sid bytes fields",
+            &rows,
+        ));
+        derived(&mut db, &["log_party"]);
+        let party = db.get("log_party").unwrap();
+        let found: BTreeMap<(&str, String), i64> = (0..party.rows() as u32)
+            .map(|row| {
+                let text = |column| party.text(row, column).unwrap();
+                ((text("kind"), text("name").to_owned()), party.i64(row, "records").unwrap())
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn buckets_and_parties() {

@@ -62,7 +62,7 @@ define_table! {
         base_cores: Sym [None, Message],
         /// First logical processors of all cards, in order.
         base_processors: Sym [None, Message],
-        /// Registry values of all cards.
+        /// What to set in the registry for all cards: where, which values, and what to do then.
         registry: Sym [None, Message],
         /// The same as commands for PowerShell.
         commands: Sym [None, Message],
@@ -95,6 +95,9 @@ struct RssPlacement {
     cores: i32,
 }
 
+/// The class of network adapters: a key of four digits for each (`NetCfgInstanceId` and `DriverDesc` say whose), with strings.
+const WHERE_TO_SET: &str = r"In the adapter's four-digit key under HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318} (its DriverDesc names the adapter), set these strings and then restart the adapter";
+
 /// More cards than any machine has.
 const MOST_NICS: usize = 64;
 
@@ -116,13 +119,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         .iter()
         .enumerate()
         .map(|(at, p)| {
+            let whose = name(at).map_or_else(String::new, |name| format!("{name}: "));
             format!(
-                "{}: *RssBaseProcNumber={} *RssBaseProcGroup={} *MaxRssProcessors={} *NumaNodeId={}",
-                name(at).unwrap_or("the adapter"),
-                p.base_processor,
-                p.group,
-                p.cores,
-                p.node
+                "{whose}*RssBaseProcNumber={}, *RssBaseProcGroup={}, *MaxRssProcessors={}, *NumaNodeId={}",
+                p.base_processor, p.group, p.cores, p.node
             )
         })
         .collect();
@@ -140,7 +140,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             )
         })
         .collect();
-    let (registry, commands) = (strings.intern(&registry.join("; ")), strings.intern(&commands.join("; ")));
+    let registry = strings.intern(&format!("{WHERE_TO_SET}: {}", registry.join("; ")));
+    let commands = strings.intern(&commands.join("; "));
     let basis = |known, word| if known { word } else { "assumed" };
     let nics_basis = strings.intern(basis(!recorded.is_empty(), "recorded"));
     let threads_basis = strings.intern(basis(seen, "seen"));
@@ -260,6 +261,7 @@ fn plan(nodes: &BTreeMap<i32, Vec<Processor>>, threads: usize, nics: usize) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::tests::{derived, shown, table};
     use etwhy_testkit::Are as _;
 
     fn machine(nodes: i32, each: i32) -> BTreeMap<i32, Vec<Processor>> {
@@ -267,6 +269,19 @@ mod tests {
             (node * each..(node + 1) * each).map(|number| Processor { group: 0, number }).collect()
         };
         (0..nodes).map(|node| (node, of(node))).collect()
+    }
+
+    #[test]
+    fn the_registry_is_one_sentence_with_its_key() {
+        use etwhy_table::Value::I64 as N;
+        let mut db = Database::new();
+        let processors: Vec<_> = (0..4).map(|cpu| vec![N(cpu), N(0)]).collect();
+        db.insert(table("cpu", "cpu numa_node", &processors));
+        derived(&mut db, &["rss_advice"]);
+        let told = shown(db.get("rss_advice").unwrap(), "registry", 1);
+        told.are(&[
+            r"In the adapter's four-digit key under HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318} (its DriverDesc names the adapter), set these strings and then restart the adapter: *RssBaseProcNumber=0, *RssBaseProcGroup=0, *MaxRssProcessors=2, *NumaNodeId=0",
+        ]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A value is 64 bits: an integer, the bits of a float, or the number of a text. What SQLite would compute in another type (an integer
 //! that overflows becomes a float) is not computed at all: the query is SQLite's then ([`Stop::NotMine`]).
 
-use super::text::Test;
+use super::text::{Op, Test};
 use etwhy_table::{ColumnType, ColumnView, Sym, Table};
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -42,30 +42,6 @@ impl Ty {
             ColumnType::F64 => Ty::Float,
             ColumnType::Text => Ty::Text,
             ColumnType::LongText => Ty::LongText,
-        }
-    }
-}
-
-/// How two values compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Op {
-    pub fn holds(self, order: Ordering) -> bool {
-        match self {
-            Op::Eq => order.is_eq(),
-            Op::Ne => order.is_ne(),
-            Op::Lt => order.is_lt(),
-            Op::Le => order.is_le(),
-            Op::Gt => order.is_gt(),
-            Op::Ge => order.is_ge(),
         }
     }
 }

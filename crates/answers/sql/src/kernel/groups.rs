@@ -1,8 +1,7 @@
 //! Groups of rows and their figures.
 
+use super::block::{Aggregate, Block, Function, Wants};
 use super::expr::{Columns, Expr, Piece, Stop, Ty, Vals, bits, floats};
-use super::plan::{Aggregate, Block, Function, Wants};
-use super::run::{MOST_BYTES, bounds};
 use etwhy_table::{
     AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Sym, Table, TableSpec, Unit, Value,
 };
@@ -12,6 +11,9 @@ use std::cmp::Ordering;
 
 /// Codes below this find their group in a list, others by a hash.
 const DIRECT: u64 = 1 << 22;
+
+/// Most bytes for groups. SQLite puts what is more into files.
+pub const MOST_BYTES: usize = 256 << 20;
 
 /// How the values of a key become small numbers; 0 is null.
 enum Codes {
@@ -414,4 +416,13 @@ fn add_float(held: i64, value: i64, error: &mut f64) -> i64 {
     let next = sum + value;
     *error += if sum.abs() > value.abs() { (sum - next) + value } else { (value - next) + sum };
     bits(next)
+}
+
+/// The least and the greatest value; of none 0.
+pub fn bounds(vals: &Vals) -> Option<(i64, i64)> {
+    let ends = match &vals.valid {
+        None => vals.values.iter().fold((i64::MAX, i64::MIN), |(a, b), n| (a.min(*n), b.max(*n))),
+        Some(_) => vals.iter().flatten().fold((i64::MAX, i64::MIN), |(a, b), n| (a.min(n), b.max(n))),
+    };
+    Some(if ends.0 > ends.1 { (0, 0) } else { ends })
 }

@@ -8,6 +8,7 @@
 //! The kernel reads nothing but tables of the database, after SQLite has allowed the query, and within its limits: each row that it
 //! looks at counts as a step for every column it computes.
 
+mod block;
 mod expr;
 mod groups;
 mod plan;
@@ -17,13 +18,13 @@ mod run;
 mod text;
 
 use crate::table_source::TableSource;
+use block::Wants;
 use etwhy_table::Database;
 use etwhy_vtab::{Ask, Context, Cursor, Plan, Source, ValueRef};
-use plan::Wants;
 use run::Answer;
 
 /// How the names of small tables begin.
-pub use plan::OURS;
+pub use block::OURS;
 
 /// A query that reads small tables in place of large ones.
 pub struct Rewritten {
@@ -50,7 +51,7 @@ pub fn answer(sql: &str, db: &Database, spend: &dyn Fn(u64) -> bool) -> Result<O
     let (mut copied, mut bytes_held) = (0, 0usize);
     for found in plan::blocks(sql, db) {
         // What is more is SQLite's, which puts it into files: a query may have hundreds of blocks.
-        if bytes_held > run::MOST_BYTES {
+        if bytes_held > groups::MOST_BYTES {
             break;
         }
         let name = format!("{OURS}{}", out.tables.len());

@@ -4,74 +4,14 @@
 //! their sums), and the block reads that in place of its tables: names, further arithmetic, `HAVING`, `ORDER BY` and `LIMIT` stay
 //! SQLite's, in the query's own words.
 
-use super::expr::{Expr, Op, Ty};
-use super::read::{KEYWORDS, Named, Reader};
+use super::block::{Block, First, OURS, Wants};
+use super::expr::{Expr, Ty};
+use super::read::{KEYWORDS, Named, Reader, commas, whole};
 use super::rewrite::{Rewriter, SCALARS, aggregate_at};
+use super::text::Op;
 use crate::tokens::{Token, placed};
-use etwhy_table::{Database, Table};
+use etwhy_table::Database;
 use std::ops::Range;
-
-/// A function over the rows of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-}
-
-/// One figure of each group.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aggregate {
-    pub function: Function,
-    /// `None`: rows are counted.
-    pub of: Option<Expr>,
-}
-
-/// What a block asks of its tables.
-#[derive(Debug)]
-pub struct Block {
-    /// The tables, in the order of `FROM`.
-    pub tables: Vec<Table>,
-    /// Tables of a `LEFT JOIN`, with the column of an earlier table and of this one that are equal.
-    pub left: Vec<Option<(Expr, Expr)>>,
-    /// All must hold.
-    pub conditions: Vec<Expr>,
-    pub wants: Wants,
-}
-
-impl Block {
-    /// What the column of a key is called.
-    pub fn key_name(place: usize) -> String {
-        format!("{OURS}key_{place}")
-    }
-
-    /// What the column of a sum is called.
-    pub fn aggregate_name(place: usize) -> String {
-        format!("{OURS}sum_{place}")
-    }
-}
-
-/// How names begin that no query has itself.
-pub const OURS: &str = "etwhy_kernel_";
-
-/// What comes out.
-#[derive(Debug)]
-pub enum Wants {
-    /// One row of each group; without keys exactly one.
-    Groups { keys: Vec<Expr>, aggregates: Vec<Aggregate> },
-    /// The rows of the only table that meet the conditions, of these the first of an order, with all that are equal to the last.
-    Rows { first: Option<First> },
-}
-
-/// The first rows by a column.
-#[derive(Debug)]
-pub struct First {
-    pub by: Expr,
-    pub descending: bool,
-    pub rows: usize,
-}
 
 /// A block with what to write in its place.
 #[derive(Debug)]
@@ -240,13 +180,6 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// An expression that takes all of some tokens.
-pub fn whole(reader: &mut Reader<'_>, tokens: &Range<usize>) -> Option<Expr> {
-    reader.at = tokens.start;
-    let expr = reader.expr()?;
-    (reader.at == tokens.end).then_some(expr)
-}
-
 fn conjuncts(expr: Expr) -> Vec<Expr> {
     match expr {
         Expr::And(sides) => {
@@ -257,24 +190,6 @@ fn conjuncts(expr: Expr) -> Vec<Expr> {
         }
         other => vec![other],
     }
-}
-
-/// Ranges of tokens between commas that stand in no bracket.
-pub fn commas(reader: &Reader<'_>, tokens: Range<usize>) -> Vec<Range<usize>> {
-    let (mut parts, mut from, mut at) = (Vec::new(), tokens.start, tokens.start);
-    while at < tokens.end {
-        if reader.is(at, "(") {
-            at = reader.behind(at).unwrap_or(tokens.end);
-            continue;
-        }
-        if reader.is(at, ",") {
-            parts.push(from..at);
-            from = at + 1;
-        }
-        at += 1;
-    }
-    parts.push(from..tokens.end);
-    parts
 }
 
 /// What a `FROM` says: how tables are joined on the left, conditions behind `ON`, and for each table the token of its name and whether

@@ -1,6 +1,7 @@
 //! Reads expressions of a query as far as the kernel knows them. What it does not know is nobody's mistake: SQLite answers then.
 
-use super::expr::{Expr, Op, Ty};
+use super::expr::{Expr, Ty};
+use super::text::Op;
 use super::text::Test;
 use crate::tokens::Token;
 use etwhy_table::Table;
@@ -422,4 +423,29 @@ fn number(text: &str, negative: bool) -> Option<Expr> {
     let plain = digits + 1 == text.len() && text.contains('.') && digits <= 15;
     let n: f64 = text.parse().ok().filter(|_| plain)?;
     Some(Expr::Float(if negative { -n } else { n }))
+}
+
+/// An expression that takes all of some tokens.
+pub fn whole(reader: &mut Reader<'_>, tokens: &Range<usize>) -> Option<Expr> {
+    reader.at = tokens.start;
+    let expr = reader.expr()?;
+    (reader.at == tokens.end).then_some(expr)
+}
+
+/// Ranges of tokens between commas that stand in no bracket.
+pub fn commas(reader: &Reader<'_>, tokens: Range<usize>) -> Vec<Range<usize>> {
+    let (mut parts, mut from, mut at) = (Vec::new(), tokens.start, tokens.start);
+    while at < tokens.end {
+        if reader.is(at, "(") {
+            at = reader.behind(at).unwrap_or(tokens.end);
+            continue;
+        }
+        if reader.is(at, ",") {
+            parts.push(from..at);
+            from = at + 1;
+        }
+        at += 1;
+    }
+    parts.push(from..tokens.end);
+    parts
 }

@@ -1,8 +1,8 @@
 //! The words of a block with its keys and sums replaced by columns of the small table.
 
+use super::block::{Aggregate, Block, Function};
 use super::expr::{Expr, Ty};
-use super::plan::{Aggregate, Block, Function, commas, whole};
-use super::read::Reader;
+use super::read::{Reader, commas, whole};
 use crate::tokens::Token;
 use std::ops::Range;
 

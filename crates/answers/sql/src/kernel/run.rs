@@ -1,16 +1,14 @@
 //! Answers a block from the columns: conditions, joins by unique keys, groups, sums.
 
-use super::expr::{Columns, Expr, NO_ROW, Op, Piece, Stop, Ty, Vals};
-use super::groups::Groups;
-use super::plan::{Block, First, Wants};
+use super::block::{Block, First, Wants};
+use super::expr::{Columns, Expr, NO_ROW, Piece, Stop, Ty, Vals};
+use super::groups::{Groups, MOST_BYTES, bounds};
+use super::text::Op;
 use etwhy_table::Table;
 use foldhash::HashMap;
 
 /// Tables with fewer rows are SQLite's: it has answered before a plan is made.
 pub const LEAST_ROWS: usize = 4096;
-
-/// Most bytes for groups. SQLite puts what is more into files.
-pub const MOST_BYTES: usize = 256 << 20;
 
 /// What a block comes to.
 #[derive(Debug)]
@@ -189,15 +187,6 @@ impl Index {
             Index::Map(map) => map.get(&value).copied().unwrap_or(NO_ROW),
         }
     }
-}
-
-/// The least and the greatest value; of none 0.
-pub fn bounds(vals: &Vals) -> Option<(i64, i64)> {
-    let ends = match &vals.valid {
-        None => vals.values.iter().fold((i64::MAX, i64::MIN), |(a, b), n| (a.min(*n), b.max(*n))),
-        Some(_) => vals.iter().flatten().fold((i64::MAX, i64::MIN), |(a, b), n| (a.min(n), b.max(n))),
-    };
-    Some(if ends.0 > ends.1 { (0, 0) } else { ends })
 }
 
 /// How the other tables are joined to the largest, in order, and the conditions that are left.

@@ -1,6 +1,30 @@
-//! Tests of texts.
+//! How two values compare, and tests of texts.
 
-use super::expr::Op;
+use std::cmp::Ordering;
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Op {
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            Op::Eq => order.is_eq(),
+            Op::Ne => order.is_ne(),
+            Op::Lt => order.is_lt(),
+            Op::Le => order.is_le(),
+            Op::Gt => order.is_gt(),
+            Op::Ge => order.is_ge(),
+        }
+    }
+}
 
 /// What is asked of a text.
 #[derive(Clone, Debug, PartialEq)]

@@ -34,7 +34,8 @@ pub static COMMAND: Command = Command {
                etwhy diff before.etl after.etl --sql \"SELECT module, count, exclusive_ns FROM dpc_by_module\"\n  \
                etwhy diff base.etl today.etl --fail-on new,worse --severity warning\n  \
                etwhy diff --series run*.etl --md=steps.md --fail-on slower",
-    build: |command| Args::augment_args(command),
+    // There is one demonstration trace, and a comparison needs two.
+    build: |command| Args::augment_args(command).mut_arg("demo", |demo| demo.hide(true)),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 

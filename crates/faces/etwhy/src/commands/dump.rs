@@ -2,15 +2,15 @@
 
 mod parts;
 
-use crate::catalog::specs;
+use crate::catalog::{no_table, specs};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::options::rows::{RowArgs, Written, write_selection};
-use crate::options::time::{TimeArgs, When};
+use crate::options::time::{TimeArgs, When, in_order};
 use crate::report::missing::why_empty;
 use crate::report::services::Services;
-use crate::report::terminal::out;
+use crate::report::terminal::{entry, manual, out};
 pub(super) use crate::who::wanted_processes;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
@@ -103,7 +103,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let mut all: Vec<_> = specs().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         for spec in all {
-            writeln!(out, "{:<18} {}", spec.name, spec.title)?;
+            entry(&mut out, &format!("{:<18} ", spec.name), &spec.title)?;
         }
         out.flush()?;
         return Ok(Exit::Done);
@@ -113,13 +113,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         if let Some(view) = etwhy_sql::views::all().find(|v| v.name.eq_ignore_ascii_case(&name)) {
             bail!("`{name}` is a view: `etwhy sql TRACE \"SELECT * FROM {}\"` shows it", view.name);
         }
-        let known: Vec<&str> = specs().map(|s| s.name.as_ref()).collect();
-        bail!("there is no table `{name}`; there are: {}", known.join(", "));
+        return Err(no_table(&name));
     };
     if args.help_table {
-        writeln!(out, "{}", spec.manual())?;
+        manual(&mut out, &spec.manual())?;
         for column in spec.columns.iter() {
-            writeln!(out, "  {:<22} {:<10} {}", column.name, column.unit.name(), column.doc)?;
+            let head = format!("  {:<22} {:<10} ", column.name, column.unit.name());
+            entry(&mut out, &head, &column.doc)?;
         }
         out.flush()?;
         return Ok(Exit::Done);
@@ -413,7 +413,7 @@ fn range(args: &Args, db: &Database) -> anyhow::Result<(Option<i64>, Option<i64>
         Some(when) => Ok(Some(when.in_trace(db)?.saturating_sub(zero))),
         None => anyhow::Ok(None),
     };
-    Ok((one(args.time.from)?, one(args.time.to)?))
+    in_order(one(args.time.from)?, one(args.time.to)?)
 }
 
 /// The rows in range and of the wanted processes.

@@ -5,10 +5,11 @@ use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use crate::options::rows::of_file;
 use crate::options::time::TimeArgs;
 use crate::report::missing::cannot_tell;
 use crate::report::services::Services;
-use crate::report::terminal::out;
+use crate::report::terminal::{entry, out};
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::operators::stacks::{Class, Frames, METRICS, Metric, WeightedStack};
@@ -42,7 +43,7 @@ pub static COMMAND: Command = Command {
         Args::augment_args(command)
             .mut_arg("traces", |traces| traces.required_unless_present("list"))
             .override_usage(
-                "etwhy export [OPTIONS] [FORMAT] <TRACE>... -o <FILE>\n       etwhy export --list",
+                "etwhy export [OPTIONS] [FORMAT] <TRACE>... [-o <FILE>]\n       etwhy export --list",
             )
     },
     run: |matches| run(Args::from_arg_matches(matches)?),
@@ -110,7 +111,8 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     profile.weights = metrics.iter().map(|metric| weights(db, metric)).collect();
     match &args.output {
         Some(path) => {
-            replace_file(path, |out| write_profile(format, &profile, gzip, out))?;
+            let written = replace_file(path, |out| write_profile(format, &profile, gzip, out));
+            written.map_err(|error| of_file(error.into(), path))?;
             let size = std::fs::metadata(path).map_or(0, |file| file.len());
             eprintln!("etwhy: {}: {}, {}", path.display(), format.name, bytes(size as i64));
         }
@@ -287,18 +289,20 @@ fn list(out: &mut impl Write) -> anyhow::Result<()> {
     for format in profile_formats() {
         let endings: Vec<String> = format.extensions.iter().map(|e| format!(".{e}")).collect();
         writeln!(out, "{}  {}", format.name, endings.join(" "))?;
-        writeln!(out, "  {}", format.about)?;
-        writeln!(out, "  open: {}", format.open)?;
+        entry(out, "  ", format.about)?;
+        entry(out, "  open: ", format.open)?;
         if format.weighted {
             writeln!(out, "  carries: stacks weighed by --metric")?;
         }
         for part in format.parts {
-            writeln!(out, "  carries: {} ({})", part.about, part.name)?;
+            entry(out, "  carries: ", &format!("{} ({})", part.about, part.name))?;
         }
         writeln!(out)?;
     }
-    let metrics: Vec<String> = METRICS.iter().map(|m| format!("  {}: {}", m.name, m.about)).collect();
-    writeln!(out, "metrics for folded, pprof and speedscope\n{}", metrics.join("\n"))?;
+    writeln!(out, "metrics for folded, pprof and speedscope")?;
+    for metric in METRICS {
+        entry(out, &format!("  {}: ", metric.name), metric.about)?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `etwhy extract`: all tables of a trace as Parquet files or as one SQLite file.
 
 use super::sql::tables_of;
-use crate::catalog::specs;
+use crate::catalog::{no_table, specs};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, Events, TraceArgs};
@@ -155,7 +155,7 @@ fn chosen(only: &[String], without: &[String]) -> anyhow::Result<BTreeSet<String
             let pattern = Pattern::parse(item);
             let found: Vec<&TableSpec> = specs().filter(|spec| pattern.matches(&spec.name)).collect();
             if found.is_empty() {
-                bail!("there is no table `{item}`; `etwhy dump --list` names them");
+                return Err(no_table(item));
             }
             names.extend(found.iter().map(|spec| spec.name.to_string()));
         }

@@ -32,7 +32,9 @@ pub static COMMAND: Command = Command {
                etwhy flame before.etl after.etl --diff -o change.html",
     build: |command| {
         let required = |arg: clap::Arg| arg.required_unless_present_any(["demo", "list_metrics"]);
-        Args::augment_args(command).mut_arg("traces", required)
+        Args::augment_args(command)
+            .mut_arg("traces", required)
+            .override_usage("etwhy flame [OPTIONS] <TRACE>... -o <FILE>\n       etwhy flame --list-metrics")
     },
     run: |matches| run(Args::from_arg_matches(matches)?),
 };

@@ -54,7 +54,12 @@ const TABLES: &[&str] = &["critical_path", "process", "thread", "stack", "event_
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let mut stretches = Vec::new();
-    if args.process.is_some() || args.thread.is_some() {
+    let of_thread = args.process.is_some() || args.thread.is_some();
+    anyhow::ensure!(
+        of_thread || (args.time.from.is_none() && args.time.to.is_none()),
+        "--from and --to are of a thread: name it with --process or --thread"
+    );
+    if of_thread {
         // The pass follows a stretch only if it knows its time before.
         let db = match args.time.needs_span() {
             true => args.trace.open()?.analyse(Some(BTreeSet::from(["trace".to_owned()])))?.db,
@@ -78,16 +83,19 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         writeln!(out)?;
     } else if found.is_empty() {
         let switches = db.read_or_empty::<EventTypeRow>().iter().any(|row| row.name() == "CSwitch");
-        let why = match (switches, args.process.is_some() || args.thread.is_some()) {
+        let why = match (switches, of_thread) {
             (false, _) => {
                 "cannot tell: context switches were not recorded (keywords CSWITCH and DISPATCHER; see `etwhy record`)"
             }
             (true, true) => "no such thread lived in that stretch",
             (true, false) => {
-                "the trace reports no delay of a window; name a stretch with --process or --thread, --from and --to"
+                "the trace reports no delay of a window, and no process waited long for another thread; \
+                 name a stretch with --process or --thread, --from and --to"
             }
         };
-        writeln!(out, "{why}")?;
+        for line in text::wrap(why, width()) {
+            writeln!(out, "{line}")?;
+        }
     } else {
         for path in &found {
             show(&mut out, path, args.top)?;

@@ -19,7 +19,7 @@ pub static COMMAND: Command = Command {
     name: "rules",
     about: "The findings that why looks for: list them, read their manual, test your own",
     long_about: "A finding is a text file: what it needs, thresholds with their sources, a query over tables, texts, tests. \
-                 Without a word, lists those in force. `show ID` prints the manual page with thresholds, query and fix. \
+                 `list`, or no word, lists those in force. `show ID` prints the manual page with thresholds, query and fix. \
                  `test` runs the tests that files hold, and checks that their SQL is what SQLite, DuckDB and Spark share \
                  (docs/sql.md).\n\n\
                  CONTRIBUTING.md says how to write one.",
@@ -36,14 +36,16 @@ struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// `show ID…`, `test`, or `test FILE…`; without a word, lists all
-    #[arg(value_name = "show ID | test [FILE]")]
+    /// `list`, `show ID…`, `test`, or `test FILE…`; without a word, lists all
+    #[arg(value_name = "list | show ID | test [FILE]")]
     words: Vec<String>,
 }
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
-    let exit = match args.words.split_first() {
+    // `list` says no more than no word.
+    let words: &[String] = if args.words == ["list"] { &[] } else { &args.words };
+    let exit = match words.split_first() {
         None => {
             let rules = args.rules.load()?;
             if args.json {
@@ -58,7 +60,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             Exit::Done
         }
         Some((word, files)) if word == "test" => test(&mut out, &args, files)?,
-        Some((word, _)) => bail!("`{word}` is neither `show` nor `test`"),
+        Some((word, _)) if word == "list" => {
+            bail!("`list` takes nothing behind it; `show ID` prints one finding")
+        }
+        Some((word, _)) => bail!("`{word}` is none of `list`, `show` and `test`"),
     };
     out.flush()?;
     Ok(exit)
@@ -111,8 +116,12 @@ fn unknown(rules: &[Rule], id: &str) -> String {
         .map(|r| r.id.as_str())
         .filter(|known| known.contains(id) || known.contains(part))
         .collect();
-    let hint = if close.is_empty() { "`etwhy rules` lists them".to_owned() } else { close.join(", ") };
-    format!("there is no finding `{id}`; {hint}")
+    let meant = catalog::meant(id, rules.iter().map(|r| r.id.as_str()));
+    match (meant.as_str(), close.is_empty()) {
+        ("", true) => format!("there is no finding `{id}`; `etwhy rules` lists them"),
+        ("", false) => format!("there is no finding `{id}`; {}", close.join(", ")),
+        _ => format!("there is no finding `{id}`{meant}"),
+    }
 }
 
 /// Runs the tests of the files, of the folders, or of what ships.

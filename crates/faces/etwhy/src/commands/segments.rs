@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
+use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::time::{filetime, filetime_text};
@@ -29,7 +30,8 @@ pub static COMMAND: Command = Command {
                  --at 14:03` then opens the segments around a time. What was found is kept in etwhy's cache folder, so that the next time \
                  only new segments are read; nothing is written into the folder.",
     examples: "Examples:\n  etwhy segments C:\\traces\n  etwhy segments C:\\traces --json\n  etwhy why C:\\traces --at 14:03",
-    build: |command| Args::augment_args(command),
+    // The demonstration trace lies in no folder.
+    build: |command| Args::augment_args(command).mut_arg("demo", |demo| demo.hide(true)),
     run: |matches| run(&Args::from_arg_matches(matches)?),
 };
 
@@ -109,11 +111,12 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// The traces of a folder, or the file itself.
 fn traces_in(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
+    let cannot = || format!("{}: cannot open", path.display());
+    if !std::fs::metadata(path).with_context(cannot)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut found: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(path)? {
+    for entry in std::fs::read_dir(path).with_context(cannot)? {
         let file = entry?.path();
         if file.is_file() && file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("etl")) {
             found.push(file);

@@ -132,10 +132,10 @@ fn check(args: &Args) -> anyhow::Result<()> {
     if let Some(name) =
         args.without.iter().find(|name| !catalog::specs().any(|spec| spec.name == name.as_str()))
     {
-        return Err(anyhow!("there is no table `{name}`; `etwhy dump --list` names them"));
+        return Err(catalog::no_table(name));
     }
     for path in args.trace.traces.iter().filter(|path| *path != Path::new("-")) {
-        std::fs::metadata(path).with_context(|| format!("cannot open {}", path.display()))?;
+        std::fs::metadata(path).with_context(|| format!("{}: cannot open", path.display()))?;
     }
     if args.trace.traces.len() > MOST_GIVEN && !args.trace.merge {
         return Err(anyhow!(

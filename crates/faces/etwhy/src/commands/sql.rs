@@ -5,7 +5,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::options::rows::{RowArgs, Written, write_selection};
-use crate::report::terminal::out;
+use crate::report::terminal::{entry, manual, out};
 use crate::shell::{self, Line};
 use crate::stdout::watched;
 use anyhow::{Context as _, bail};
@@ -16,7 +16,7 @@ use etwhy_sql::{Engine, columns_read, functions, scalars, texts, views, words};
 use etwhy_table::Selection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -79,6 +79,10 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     }
     if args.allow_attach && args.command.is_some() {
         bail!("--allow-attach is for the shell: leave the query out, then ATTACH and ask");
+    }
+    // A shell opens the trace with the first question, which is late for a mistyped name.
+    for path in args.trace.traces.iter().filter(|path| *path != Path::new("-")) {
+        std::fs::metadata(path).with_context(|| format!("{}: cannot open", path.display()))?;
     }
     let written = args.rows.written()?;
     let mut session = Session {
@@ -251,41 +255,39 @@ fn print_tables(out: &mut impl Write) -> std::io::Result<()> {
     specs.sort_by(|a, b| a.name.cmp(&b.name));
     writeln!(out, "Tables")?;
     for spec in specs {
-        writeln!(out, "  {:<20} {}", spec.name, spec.title)?;
+        entry(out, &format!("  {:<20} ", spec.name), &spec.title)?;
     }
     writeln!(out, "Views")?;
     for view in views::all() {
-        writeln!(out, "  {:<20} {}", view.name, view.title)?;
+        entry(out, &format!("  {:<20} ", view.name), &view.title)?;
     }
     writeln!(out, "Table functions")?;
     for function in functions::ALL {
         let args: Vec<&str> = function.args.iter().map(|a| a.name).collect();
-        writeln!(out, "  {}({})\n      {}", function.name, args.join(", "), function.about)?;
+        entry(out, "  ", &format!("{}({})", function.name, args.join(", ")))?;
+        entry(out, "      ", function.about)?;
     }
     writeln!(out, "Functions of values")?;
     for scalar in scalars::ALL {
-        writeln!(out, "  {}\n      {}", scalar.usage, scalar.about)?;
+        writeln!(out, "  {}", scalar.usage)?;
+        entry(out, "      ", scalar.about)?;
     }
     Ok(())
 }
 
 fn print_schema(out: &mut impl Write, name: &str) -> anyhow::Result<()> {
     if let Some(spec) = catalog::specs().find(|spec| spec.name.eq_ignore_ascii_case(name)) {
-        writeln!(out, "{}", spec.manual())?;
+        manual(out, &spec.manual())?;
         for column in spec.columns.iter() {
-            writeln!(
-                out,
-                "  {:<22} {:<9} {:<9} {}",
-                column.name,
-                column.ty.name(),
-                column.unit.name(),
-                column.doc
-            )?;
+            let head = format!("  {:<22} {:<9} {:<9} ", column.name, column.ty.name(), column.unit.name());
+            entry(out, &head, &column.doc)?;
         }
     } else if let Some(view) = views::all().find(|view| view.name.eq_ignore_ascii_case(name)) {
-        writeln!(out, "{}\n{}\n", view.title, view.manual)?;
+        writeln!(out, "{}", view.title)?;
+        manual(out, &view.manual)?;
+        writeln!(out)?;
         for (column, meaning) in &view.columns {
-            writeln!(out, "  {column:<22} {meaning}")?;
+            entry(out, &format!("  {column:<22} "), meaning)?;
         }
         writeln!(
             out,

@@ -249,13 +249,19 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
         beside.caution(&mut outcomes);
     }
     let mut notes = beside.map(|beside| beside.notes).unwrap_or_default();
-    if args.time.from.is_some() || args.time.to.is_some() {
+    let timed = args.time.from.is_some() || args.time.to.is_some();
+    if timed {
         notes.push(PART.to_owned());
     }
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     clock.lap("lists");
+    // Else the verdict would say that nothing of this kind was recorded.
+    anyhow::ensure!(
+        !timed || report.quality.events > 0,
+        "no event lies between --from and --to; `etwhy info` says how long the trace is"
+    );
     Ok(Answered { analysed, report, notes })
 }
 

@@ -1,5 +1,6 @@
 //! The rows of table `event`, made when they are wanted: their text is many times the trace, so nobody holds all of it.
 
+use crate::exit::Changed;
 use anyhow::anyhow;
 use etwhy_etl::read::EtlFile;
 use etwhy_table::Table;
@@ -15,22 +16,6 @@ pub struct Events {
     late: LateEvents,
     files: Vec<EtlFile>,
     threads: usize,
-}
-
-/// Files have lost records since the pass: what was written before is not all of it.
-#[derive(Debug)]
-pub struct Changed {
-    made: usize,
-    rows: usize,
-}
-
-impl std::error::Error for Changed {}
-
-impl std::fmt::Display for Changed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Changed { made, rows } = self;
-        write!(f, "the trace changed while it was read: {made} of its {rows} events are still there")
-    }
 }
 
 /// Parts of the table, as somebody else makes them.

@@ -152,6 +152,9 @@ pub(super) fn all_there(extract: &Folder) -> BTreeSet<String> {
     names.filter(|name| plan(extract, &BTreeSet::from([name.clone()])).is_ok()).collect()
 }
 
+/// Tables that a message names at most.
+const SHOWN: usize = 6;
+
 /// Which tables are read and which are made from others.
 fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
     let (mut present, mut made, mut missing) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -177,7 +180,11 @@ fn plan(extract: &Folder, wanted: &BTreeSet<String>) -> Result<(BTreeSet<String>
         return Ok((present, made));
     }
     let (manifest, folder) = (extract.manifest(), extract.path().display());
-    let list = Vec::from_iter(missing.iter().map(String::as_str)).join(", ");
+    let shown = Vec::from_iter(missing.iter().take(SHOWN).map(String::as_str)).join(", ");
+    let list = match missing.len().saturating_sub(SHOWN) {
+        0 => shown,
+        others => format!("{shown} and {others} others"),
+    };
     if missing.iter().all(|name| manifest.left_out.contains(name)) {
         bail!(
             "{folder}: has no table {list}: left out when it was made; extract the trace with it, or ask the trace"

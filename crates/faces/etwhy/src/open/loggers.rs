@@ -14,7 +14,7 @@ impl TraceArgs {
     pub(super) fn listed_loggers(&self) -> anyhow::Result<Vec<ListedLogger>> {
         let mut found = Vec::new();
         for path in &self.loggers {
-            let bytes = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let bytes = read_text(path).with_context(|| format!("{}: cannot read", path.display()))?;
             let listed = logger_text::parse(&bytes, &file_name(path));
             if listed.is_empty() {
                 eprintln!(

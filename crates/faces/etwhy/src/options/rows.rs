@@ -1,8 +1,8 @@
 //! Rows of tables: `--json`, `--format`, `-o`.
 
-use crate::report::terminal::{color, width};
+use crate::report::terminal::{color, width_of_rows};
 use anyhow::{Context as _, bail};
-use etwhy_export::Format;
+use etwhy_export::{ExportError, Format};
 use etwhy_table::Selection;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,10 @@ pub fn write_selection(
     let format = written.format;
     let options = etwhy_export::Options { total_rows: Some(matching), ..written.options() };
     match written.path {
-        Some(path) => etwhy_export::write_file(format, selection, &options, path)?,
+        Some(path) => {
+            let written = etwhy_export::write_file(format, selection, &options, path);
+            written.map_err(|error| of_file(error.into(), path))?;
+        }
         None => (format.write)(selection, &options, out)?,
     }
     Ok(())
@@ -70,10 +73,8 @@ pub fn write_selection(
 impl Written<'_> {
     /// As it suits a terminal or a pipe.
     fn options(&self) -> etwhy_export::Options {
-        let to_terminal = self.path.is_none() && std::io::stdout().is_terminal();
         etwhy_export::Options {
-            width: (self.path.is_none() && (to_terminal || std::env::var_os("COLUMNS").is_some()))
-                .then(width),
+            width: if self.path.is_none() { width_of_rows() } else { None },
             color: self.path.is_none() && color(),
             exact: self.exact,
             hex: self.hex,
@@ -105,10 +106,22 @@ impl Written<'_> {
             }
         };
         match self.path {
-            Some(path) => etwhy_export::replace_file_with(path, write),
+            Some(path) => etwhy_export::replace_file_with(path, write).map_err(|error| of_file(error, path)),
             None => write(out),
         }
     }
+}
+
+/// The error of writing a file, with the file in front unless the error names it.
+pub fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let named = |error: &ExportError| {
+        matches!(
+            error,
+            ExportError::File { .. } | ExportError::Occupied { .. } | ExportError::UnknownFormat { .. }
+        )
+    };
+    let nameless = error.downcast_ref::<ExportError>().is_some_and(|error| !named(error));
+    if nameless { error.context(path.display().to_string()) } else { error }
 }
 
 /// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.
@@ -134,4 +147,24 @@ pub fn chosen_format(name: Option<&str>, path: Option<&Path>) -> anyhow::Result<
         bail!("{} is no text for a terminal; write it to a file with -o", format.name);
     }
     Ok(format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_file;
+    use etwhy_export::ExportError;
+    use std::io::Error;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_once() {
+        let path = Path::new("rows.csv");
+        let nameless = of_file(ExportError::Io(Error::other("full")).into(), path);
+        assert_eq!(crate::message(&nameless), "rows.csv: cannot write: full");
+        let file = PathBuf::from("rows.csv");
+        let named = of_file(ExportError::File { file, source: Error::other("full") }.into(), path);
+        assert_eq!(crate::message(&named), "cannot write rows.csv: full");
+        // What could not be read is not the fault of what is written.
+        assert_eq!(crate::message(&of_file(anyhow::anyhow!("t.etl: cut"), path)), "t.etl: cut");
+    }
 }

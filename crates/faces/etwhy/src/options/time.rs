@@ -247,16 +247,36 @@ impl TimeArgs {
     /// Both in nanoseconds since the start of a trace; whoever [`TimeArgs::needs_span`] has its table `trace`.
     ///
     /// # Errors
-    /// If it has not.
+    /// If it has not, or the end is not later than the begin.
     pub fn in_trace(&self, db: &Database) -> anyhow::Result<(Option<i64>, Option<i64>)> {
         let one = |when: Option<When>| when.map(|when| when.in_trace(db)).transpose();
-        Ok((one(self.from)?, one(self.to)?))
+        in_order(one(self.from)?, one(self.to)?)
     }
+}
+
+/// A begin and an end, if they are in this order.
+///
+/// # Errors
+/// If they are not: an answer about nothing would look like one about the trace.
+pub fn in_order(from: Option<i64>, to: Option<i64>) -> anyhow::Result<(Option<i64>, Option<i64>)> {
+    if let (Some(from), Some(to)) = (from, to) {
+        anyhow::ensure!(from < to, "--to must be later than --from");
+    }
+    Ok((from, to))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_is_later_than_its_begin() {
+        assert_eq!(in_order(Some(1), Some(2)).unwrap(), (Some(1), Some(2)));
+        assert_eq!(in_order(Some(2), None).unwrap(), (Some(2), None));
+        for wrong in [2, 1] {
+            assert!(in_order(Some(2), Some(wrong)).unwrap_err().to_string().contains("--from"));
+        }
+    }
 
     #[test]
     fn lengths() {

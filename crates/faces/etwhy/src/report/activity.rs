@@ -1,7 +1,7 @@
 //! The verdict of a trace without kernel events in a sentence.
 
 use etwhy_analysis::activity::Activity;
-use etwhy_base::units::{duration_ns, thousands};
+use etwhy_base::units::{counted, duration_ns, thousands};
 
 /// What cannot be determined, and what can, in two sentences.
 pub fn sentence(activity: &Activity) -> String {
@@ -35,14 +35,10 @@ fn holds(activity: &Activity) -> String {
     };
     format!(
         "{} of {} in {}{rundown}",
-        count(happened, "event", "events"),
-        count(activity.providers, "provider", "providers"),
+        counted(happened, "event", "events"),
+        counted(activity.providers, "provider", "providers"),
         duration_ns(activity.duration_ns)
     )
-}
-
-fn count(n: i64, one: &str, many: &str) -> String {
-    format!("{} {}", thousands(n.into()), if n == 1 { one } else { many })
 }
 
 #[cfg(test)]

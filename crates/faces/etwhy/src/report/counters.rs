@@ -1,7 +1,7 @@
 //! Counter logs in words: machines, processors, disks, memory, network.
 
 use etwhy_analysis::derived::counter_cpu::{CounterCpuRow, stamp};
-use etwhy_base::units::{bytes, decimal, duration_ns, thousands};
+use etwhy_base::units::{bytes, counted, decimal, duration_ns, thousands};
 use etwhy_counters::tables::{CounterMachineRow, CounterNoteRow, CounterRow, CounterSliceRow};
 use etwhy_doc::{Column, Doc, Line, Span};
 use etwhy_table::{Absent, Database, RowOf};
@@ -121,7 +121,7 @@ fn machine_line(machine: RowOf<'_, '_, CounterMachineRow>) -> String {
     let local = |utc: i64| stamp(utc.saturating_sub(bias.saturating_mul(60_000_000_000)));
     let (first, last) = (machine.first_utc_ns(), machine.last_utc_ns());
     let cpus =
-        machine.cpus().map_or(String::new(), |n| format!(", {n} processor{}", if n == 1 { "" } else { "s" }));
+        machine.cpus().map_or(String::new(), |n| format!(", {}", counted(n, "processor", "processors")));
     let every = machine.interval_ns().map(|ns| format!(", every {}", duration_ns(ns))).unwrap_or_default();
     let zone = machine.zone().map_or("zone not named".to_owned(), |zone| {
         format!(
@@ -138,9 +138,8 @@ fn machine_line(machine: RowOf<'_, '_, CounterMachineRow>) -> String {
     let gaps = match machine.gaps() {
         0 => String::new(),
         n => format!(
-            "; {} gap{} without samples, {} in all",
-            thousands(n.into()),
-            if n == 1 { "" } else { "s" },
+            "; {} without samples, {} in all",
+            counted(n, "gap", "gaps"),
             duration_ns(machine.gap_ns())
         ),
     };

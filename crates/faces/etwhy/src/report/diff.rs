@@ -1,6 +1,6 @@
 //! The comparison of traces for people.
 
-use etwhy_base::units::{digits, duration_ns, thousands};
+use etwhy_base::units::{counted, digits, duration_ns, thousands};
 use etwhy_diff::entities::Entity;
 use etwhy_diff::interrupts::Module;
 use etwhy_diff::modules::Changes;
@@ -33,7 +33,8 @@ fn head(traces: &[Scale], caveats: &[String]) -> Doc {
     let mut doc = Doc::titled("What changed?");
     for (at, trace) in traces.iter().enumerate() {
         let busy = trace.busy_share.map_or(String::new(), |share| format!(", {} busy", percent(share)));
-        let facts = format!(": {}, {} processors{busy}", duration_ns(trace.duration_ns), trace.cpus);
+        let cpus = counted(trace.cpus, "processor", "processors");
+        let facts = format!(": {}, {cpus}{busy}", duration_ns(trace.duration_ns));
         doc.note(letter(at), Line::name(&trace.label).and(facts));
     }
     for caveat in caveats {

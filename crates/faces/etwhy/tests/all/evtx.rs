@@ -74,6 +74,7 @@ fn threads_change_nothing() {
         &["--json"][..],
         &["--full"],
         &["--counts", "--format", "json"],
+        &["--xml"],
         &["--xml", "--id", "7036"],
         &["--columns", "--format", "json"],
         &["--sql", "SELECT * FROM log_record", "--format", "json"],
@@ -83,8 +84,12 @@ fn threads_change_nothing() {
             arguments.extend(form);
             ETWHY.ran(&arguments).1
         };
-        assert_eq!(run("1"), run("3"), "{form:?}");
+        let one = run("1");
+        assert!(one == run("2") && one == run("7"), "{form:?}");
     }
+    let why = |threads: &str| ETWHY.ran(&["evtx", "why", &file, "--json", "--threads", threads]).1;
+    let one = why("1");
+    assert!(one == why("2") && one == why("7"), "why");
 }
 
 #[test]

@@ -178,3 +178,40 @@ fn what_options_name_in_vain_is_said() {
     }
     assert_eq!(ETWHY.output(&["info", trace.str(), "--symbols", &empty]).status.code(), Some(0));
 }
+
+/// What makes no sense is refused with what is meant, perhaps; an empty answer would look like one about the trace.
+#[test]
+fn mistyped_names_and_impossible_ranges_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = demo(folder.path());
+    let trace = trace.str();
+    let log =
+        write(folder.path(), "log.evtx", b"ElfFile\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    let missing = folder.path().join("missing.etl");
+    let missing = missing.str();
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&["dump", "proces", trace], 2, "did you mean `process`?"),
+        (&["extract", trace, "-o", "x.tables", "--only", "smple"], 2, "did you mean `sample`?"),
+        (&["sql", trace, "SELECT * FROM proces"], 2, "did you mean `process`?"),
+        (&["tree", trace, "--metric", "cpuu"], 2, "did you mean `cpu`?"),
+        (&["rules", "show", "dpc.overlimit"], 2, "did you mean `dpc.over-limit`?"),
+        (&["follow", trace, "--until-finding", "dpc.overlimit"], 2, "did you mean `dpc.over-limit`?"),
+        (&["sql", missing], 2, "missing.etl: cannot open"),
+        (&["segments", missing], 2, "missing.etl: cannot open"),
+        (&["symbols", "verify", missing], 2, "missing.etl: cannot open"),
+        (&["follow", &log], 3, "an event log"),
+        (&["dump", "sample", trace, "--from", "3s", "--to", "2s"], 2, "--to must be later than --from"),
+        (&["why", trace, "--from", "3s", "--to", "2s"], 2, "--to must be later than --from"),
+        (&["why", trace, "--from", "1h"], 2, "no event lies between --from and --to"),
+        (&["path", trace, "--from", "1s"], 2, "--thread"),
+        (&["info", trace, "--chunk", "0"], 2, "too small"),
+    ];
+    for (arguments, code, said) in cases {
+        let output = ETWHY.output(arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(said), "{arguments:?}: {message}");
+        assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
+    }
+    assert_eq!(ETWHY.run(&["rules", "list"]), ETWHY.run(&["rules"]));
+}

@@ -2,7 +2,7 @@
 
 use super::dash;
 use etwhy_analysis::activity::{Activity, Operation, Undecoded};
-use etwhy_base::units::{decimal, duration_ns, thousands};
+use etwhy_base::units::{counted, decimal, duration_ns, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
 use std::collections::BTreeSet;
 
@@ -146,10 +146,9 @@ fn undecoded(doc: &mut Doc, activity: &Activity) {
     if activity.undecoded.is_empty() {
         return;
     }
-    let events = if activity.undecoded_events == 1 { "event" } else { "events" };
     doc.subheading(format!(
-        "Could not be decoded: {} {events} of {}",
-        thousands(activity.undecoded_events.into()),
+        "Could not be decoded: {} of {}",
+        counted(activity.undecoded_events, "event", "events"),
         thousands(activity.events.into())
     ));
     let mut kinds: Vec<&str> = Vec::new();

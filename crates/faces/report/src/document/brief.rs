@@ -2,7 +2,7 @@
 
 use super::{activity, bill, findings};
 use crate::{Quality, Report};
-use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_base::units::{bytes, counted, duration_ns, thousands};
 use etwhy_doc::{Doc, Line};
 
 /// Lines of the ledger that are shown.
@@ -53,23 +53,25 @@ fn quality(doc: &mut Doc, quality: &Quality) {
         line.and(etwhy_doc::Span::Name(file.clone()))
     });
     let memory = quality.memory_bytes.map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
-    let (events, lost) =
-        (thousands(quality.events.into()), quality.events_lost.saturating_add(quality.buffers_lost));
+    let (events, lost) = (
+        counted(quality.events, "event", "events"),
+        quality.events_lost.saturating_add(quality.buffers_lost),
+    );
     let lost = match lost {
         // What the session did not notice, the numbers of buffers tell: that follows.
         0 if quality.missing().is_some() => "no loss noted by the session".to_owned(),
         0 => "nothing lost".to_owned(),
         _ => format!(
-            "{} events and {} buffers lost",
-            thousands(quality.events_lost.into()),
-            thousands(quality.buffers_lost.into())
+            "{} and {} lost",
+            counted(quality.events_lost, "event", "events"),
+            counted(quality.buffers_lost, "buffer", "buffers")
         ),
     };
     doc.text(files.and(format!(
-        ": {} recorded, {events} events, {lost}; Windows {}, {} processors{memory}",
+        ": {} recorded, {events}, {lost}; Windows {}, {}{memory}",
         duration_ns(quality.duration_ns),
         quality.os,
-        quality.cpus
+        counted(quality.cpus, "processor", "processors")
     )));
     if let Some(missing) = quality.missing() {
         doc.text(missing);

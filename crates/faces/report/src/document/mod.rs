@@ -8,7 +8,7 @@ pub mod findings;
 mod system;
 
 use crate::{Missing, Quality, Report};
-use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_base::units::{bytes, counted, duration_ns, thousands};
 use etwhy_doc::{Doc, Line};
 use findings::Words;
 
@@ -60,16 +60,19 @@ pub fn document(report: &Report, form: &Form) -> Doc {
 fn quality(quality: &Quality) -> Vec<Line> {
     let mut lines: Vec<Line> = quality.files.iter().map(Line::name).collect();
     let memory = quality.memory_bytes.map(|b| format!(", {} memory", bytes(b))).unwrap_or_default();
-    lines.push(format!("Windows {}, {} processors{memory}", quality.os, quality.cpus).into());
+    lines.push(
+        format!("Windows {}, {}{memory}", quality.os, counted(quality.cpus, "processor", "processors"))
+            .into(),
+    );
     lines.push(format!("{} UTC, {} recorded", quality.start_utc, duration_ns(quality.duration_ns)).into());
     lines.push(
         format!(
-            "{} events of {} kinds ({} undecoded), {} events and {} buffers lost",
-            thousands(quality.events.into()),
-            quality.event_types,
+            "{} of {} ({} undecoded), {} and {} lost",
+            counted(quality.events, "event", "events"),
+            counted(quality.event_types as i128, "kind", "kinds"),
             quality.undecoded_types,
-            thousands(quality.events_lost.into()),
-            thousands(quality.buffers_lost.into())
+            counted(quality.events_lost, "event", "events"),
+            counted(quality.buffers_lost, "buffer", "buffers")
         )
         .into(),
     );

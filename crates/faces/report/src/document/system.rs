@@ -4,7 +4,7 @@ use super::dash;
 use crate::charts::{DurationHistogram, GrowthCurve};
 use etwhy_analysis::clr::ClrProcess;
 use etwhy_analysis::disk::{Disk, DiskCost};
-use etwhy_base::units::{bytes, duration_ns, thousands};
+use etwhy_base::units::{bytes, counted, duration_ns, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
 
 pub(super) fn interrupts(doc: &mut Doc, histograms: &[DurationHistogram]) {
@@ -68,7 +68,8 @@ fn clr_facts(process: &ClrProcess) -> Vec<String> {
     let mut facts = Vec::new();
     if collections > 0 {
         facts.push(format!(
-            "{collections} collections ({g0} gen 0, {g1} gen 1, {g2} gen 2; {} induced), paused {} in all, {} at most, heap up to {}",
+            "{} ({g0} gen 0, {g1} gen 1, {g2} gen 2; {} induced), paused {} in all, {} at most, heap up to {}",
+            counted(collections, "collection", "collections"),
             process.gc_induced,
             duration_ns(process.gc_pause_ns),
             duration_ns(process.gc_longest_pause_ns),
@@ -76,20 +77,18 @@ fn clr_facts(process: &ClrProcess) -> Vec<String> {
         ));
     }
     if process.jit_methods > 0 {
-        let methods = thousands(process.jit_methods.into());
-        facts.push(format!("{methods} methods compiled in {}", duration_ns(process.jit_ns)));
+        let methods = counted(process.jit_methods, "method", "methods");
+        facts.push(format!("{methods} compiled in {}", duration_ns(process.jit_ns)));
     }
     if process.contentions > 0 {
-        facts.push(format!(
-            "{} waits for locks, {}",
-            process.contentions,
-            duration_ns(process.contention_ns)
-        ));
+        let waits = counted(process.contentions, "wait for a lock", "waits for locks");
+        facts.push(format!("{waits}, {}", duration_ns(process.contention_ns)));
     }
     if process.exceptions > 0 {
         let types: Vec<String> =
             process.exception_types.iter().take(5).map(|(name, n)| format!("{n} x {name}")).collect();
-        facts.push(format!("{} exceptions: {}", thousands(process.exceptions.into()), types.join(", ")));
+        let exceptions = counted(process.exceptions, "exception", "exceptions");
+        facts.push(format!("{exceptions}: {}", types.join(", ")));
     }
     facts
 }

@@ -2,22 +2,11 @@
 
 use super::file::EtlFile;
 use super::index::BufferEntry;
-use super::past::{LastBuffers, PastBuffer, Ranges};
+use super::past::{Gap, LastBuffers, PastBuffer, Ranges};
 use super::tokens::Tokenizer;
 use crate::Ledger;
 use crate::abi::buffer::{FLAG_BUFFER_LOST, FLAG_EVENTS_LOST, LEN, TYPE_HEADER};
 use std::collections::BTreeMap;
-
-/// A stretch of a processor in which records may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// System-wide processor index.
-    pub cpu: u16,
-    /// Last timestamp of the buffer before, in ticks; `i64::MIN` if there is none.
-    pub from_ticks: i64,
-    /// First timestamp of the buffer behind, in ticks; `i64::MAX` if there is none.
-    pub to_ticks: i64,
-}
 
 /// The buffer before one: one that is still there, or what is kept of one that is past.
 #[derive(Clone, Copy)]

@@ -26,11 +26,11 @@ mod walk;
 
 pub use clock::{Clock, ClockKind};
 pub use file::{EtlFile, OpenOptions, Segment};
-pub use gaps::Gap;
 pub use grow::{Growth, Held, forget_before};
 pub use index::BufferEntry;
 pub use logfile::{LogFileHeader, TimeZone};
 pub use part::PartWritten;
+pub use past::Gap;
 pub use sample::{content_id, file_sha256, joint_trace_id, short_id};
 pub use timeline::Timeline;
 pub use walk::{Walk, WalkStats};

@@ -1,9 +1,19 @@
 //! What is kept of buffers that are no longer looked at, while a file is followed.
 
-use super::gaps::Gap;
 use super::index::BufferEntry;
 use crate::abi::buffer::TYPE_HEADER;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A stretch of a processor in which records may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// System-wide processor index.
+    pub cpu: u16,
+    /// Last timestamp of the buffer before, in ticks; `i64::MIN` if there is none.
+    pub from_ticks: i64,
+    /// First timestamp of the buffer behind, in ticks; `i64::MAX` if there is none.
+    pub to_ticks: i64,
+}
 
 /// Gaps that are remembered; of more than these the oldest are forgotten.
 const MOST_GAPS: usize = 1 << 14;

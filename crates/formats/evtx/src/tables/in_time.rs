@@ -21,10 +21,13 @@ pub(super) trait Rows<T> {
     fn begin(&mut self);
 
     /// For each row its time, and what comes first of those of the same time.
-    fn keys(&self, log: i32, part: &T) -> Vec<(i64, u64)>;
+    fn keys(&self, log: i32, part: &T) -> impl Iterator<Item = (i64, u64)>;
 
     /// Takes the next row in order of time.
-    fn write(&mut self, log: i32, part: &T, at: usize) -> Result<(), MakeError>;
+    fn write(&mut self, log: i32, part: &mut T, at: usize) -> Result<(), MakeError>;
+
+    /// All rows of it were taken: its memory may be used again.
+    fn done(&mut self, _part: T) {}
 }
 
 /// Reads logs, and hands the rows that `make`'s readers give to `rows` in order of time. Says what was wrong with each log.
@@ -83,41 +86,125 @@ pub(super) fn in_time<R: Reader>(
 
 /// Rows that wait for earlier ones.
 struct Waiting<T> {
-    /// Time, what comes first of those of the same time, batch, place in the batch.
-    order: BinaryHeap<Reverse<(i64, u64, usize, usize)>>,
-    /// Batches of which rows wait: log, what it gave, how many wait.
-    parts: BTreeMap<usize, (i32, T, usize)>,
+    /// Of each batch the row that comes next: time, what comes first of those of the same time, batch.
+    order: BinaryHeap<Reverse<(i64, u64, usize)>>,
+    /// Batches of which rows wait.
+    parts: BTreeMap<usize, Part<T>>,
     /// All rows before this time were written.
     written: i64,
 }
 
+/// A batch of which rows wait.
+struct Part<T> {
+    log: i32,
+    part: T,
+    /// Time, what comes first of those of the same time, and place of each row, in the order in which they are written.
+    rows: Vec<(i64, u64, usize)>,
+    /// How many of them were written.
+    written: usize,
+}
+
 impl<T> Waiting<T> {
     /// Adds what a batch gave; true if some of it should have been written before.
-    fn add(&mut self, batch: usize, log: i32, part: T, rows: &impl Rows<T>) -> bool {
-        let keys = rows.keys(log, &part);
-        let late = keys.iter().any(|(utc_ns, _)| *utc_ns < self.written);
-        if !keys.is_empty() {
-            self.parts.insert(batch, (log, part, keys.len()));
-        }
-        self.order.extend(keys.into_iter().enumerate().map(|(at, (ns, tie))| Reverse((ns, tie, batch, at))));
-        late
+    fn add(&mut self, batch: usize, log: i32, part: T, rows: &mut impl Rows<T>) -> bool {
+        let keys = rows.keys(log, &part).enumerate();
+        let mut keys: Vec<(i64, u64, usize)> = keys.map(|(at, (utc_ns, tie))| (utc_ns, tie, at)).collect();
+        // Most batches are in order already, which this sees.
+        keys.sort_unstable();
+        let Some((first, tie, _)) = keys.first().copied() else {
+            rows.done(part);
+            return false;
+        };
+        self.parts.insert(batch, Part { log, part, rows: keys, written: 0 });
+        self.order.push(Reverse((first, tie, batch)));
+        first < self.written
     }
 
     /// Writes rows before `until`, or all. Those of that time wait for others of the same.
     fn write(&mut self, until: Option<i64>, rows: &mut impl Rows<T>) -> Result<(), MakeError> {
         self.written = until.unwrap_or(i64::MAX);
-        while let Some(Reverse((utc_ns, _, batch, at))) = self.order.peek().copied() {
-            if until.is_some_and(|until| utc_ns >= until) {
+        let waits = |utc_ns: i64| until.is_some_and(|until| utc_ns >= until);
+        while let Some(Reverse((utc_ns, _, batch))) = self.order.peek().copied() {
+            if waits(utc_ns) {
                 break;
             }
             self.order.pop();
-            let Some((log, part, left)) = self.parts.get_mut(&batch) else { continue };
-            rows.write(*log, part, at)?;
-            *left -= 1;
-            if *left == 0 {
-                self.parts.remove(&batch);
+            // One batch goes on until another has an earlier row, which is seldom.
+            let other = self.order.peek().map(|Reverse(next)| *next);
+            let Some(Part { log, part, rows: keys, written }) = self.parts.get_mut(&batch) else { continue };
+            let mut next = None;
+            for (utc_ns, tie, at) in keys.get(*written..).unwrap_or(&[]).iter().copied() {
+                let key = (utc_ns, tie, batch);
+                if waits(utc_ns) || other.is_some_and(|other| other < key) {
+                    next = Some(Reverse(key));
+                    break;
+                }
+                rows.write(*log, part, at)?;
+                *written += 1;
+            }
+            match next {
+                Some(next) => self.order.push(next),
+                None => {
+                    if let Some(Part { part, .. }) = self.parts.remove(&batch) {
+                        rows.done(part);
+                    }
+                }
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_base::rng::Rng;
+
+    /// Time, what comes first of those of the same time, number.
+    type Row = (i64, u64, usize);
+
+    /// Rows that were written, and batches that are done.
+    #[derive(Default)]
+    struct Noted(Vec<Row>, usize);
+
+    impl Rows<Vec<Row>> for Noted {
+        fn begin(&mut self) {}
+
+        fn keys(&self, _: i32, part: &Vec<Row>) -> impl Iterator<Item = (i64, u64)> {
+            part.iter().map(|(utc_ns, tie, _)| (*utc_ns, *tie))
+        }
+
+        fn write(&mut self, _: i32, part: &mut Vec<Row>, at: usize) -> Result<(), MakeError> {
+            self.0.push(part[at]);
+            Ok(())
+        }
+
+        fn done(&mut self, _: Vec<Row>) {
+            self.1 += 1;
+        }
+    }
+
+    #[test]
+    fn rows_of_batches_that_overlap_come_once_and_in_order() {
+        let mut rng = Rng::new(5);
+        for _ in 0..200 {
+            let mut waiting = Waiting { order: BinaryHeap::new(), parts: BTreeMap::new(), written: i64::MIN };
+            let (mut noted, mut all, mut start) = (Noted::default(), Vec::new(), 0);
+            for batch in 0..20 {
+                // Numbers tell batch and place: of the same time and tie the first comes first.
+                let row = |n: usize, rng: &mut Rng| {
+                    (start + rng.index(12) as i64, rng.index(2) as u64, batch * 8 + n)
+                };
+                let part: Vec<Row> = (0..rng.index(8)).map(|n| row(n, &mut rng)).collect();
+                all.extend_from_slice(&part);
+                assert!(!waiting.add(batch, 0, part, &mut noted));
+                start += rng.index(6) as i64;
+                waiting.write(Some(start), &mut noted).unwrap();
+                assert!(noted.0.iter().all(|(utc_ns, ..)| *utc_ns < start));
+            }
+            waiting.write(None, &mut noted).unwrap();
+            all.sort_unstable();
+            assert_eq!((noted.0, noted.1), (all, 20));
+        }
     }
 }

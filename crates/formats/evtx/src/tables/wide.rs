@@ -240,15 +240,15 @@ impl Rows<ChunkRows> for Tables {
         }
     }
 
-    fn keys(&self, _: i32, part: &ChunkRows) -> Vec<(i64, u64)> {
+    fn keys(&self, _: i32, part: &ChunkRows) -> impl Iterator<Item = (i64, u64)> {
         let key = |(n, row): &(usize, usize)| {
             let system = part.kept.get(*n).map(|kept| &kept.batch.system)?;
             Some((*system.utc_ns.get(*row)?, *system.record_id.get(*row)?))
         };
-        part.rows.iter().map(|at| key(at).unwrap_or_default()).collect()
+        part.rows.iter().map(move |at| key(at).unwrap_or_default())
     }
 
-    fn write(&mut self, log: i32, part: &ChunkRows, at: usize) -> Result<(), MakeError> {
+    fn write(&mut self, log: i32, part: &mut ChunkRows, at: usize) -> Result<(), MakeError> {
         let Some((n, row)) = part.rows.get(at).copied() else { return Ok(()) };
         let Some(kept) = part.kept.get(n) else { return Ok(()) };
         let Some(wide) = self.tables.get_mut(&kept.batch.event_id) else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! `log_record` and `event_<id>` hold the records of all logs in order of time, whatever the order of the logs and of their chunks.
 
 use crate::common;
-use etwhy_evtx::filter::Filter;
+use etwhy_evtx::binxml::{Value as Field, time};
+use etwhy_evtx::filter::{Filter, time_of};
 use etwhy_evtx::read::LogFile;
 use etwhy_evtx::tables::{Fields, Options, make};
 use etwhy_table::{Memory, Table, Value};
@@ -82,4 +83,97 @@ fn all_logs_at_once_are_in_order_of_time() {
         }
     }
     assert!(seen.iter().all(|seen| *seen > 0), "{seen:?}");
+}
+
+/// All cells of these columns, as texts.
+fn cells(table: &Table, columns: &[&str]) -> Vec<Vec<String>> {
+    let place = |name: &&str| table.spec().columns.iter().position(|c| c.name == **name).unwrap();
+    let places: Vec<usize> = columns.iter().map(place).collect();
+    let shown = |row, at: &usize| match table.cell(row, *at) {
+        Value::I64(n) => n.to_string(),
+        Value::Text(text) => text.to_owned(),
+        Value::Null => String::new(),
+        other => panic!("{other:?}"),
+    };
+    (0..table.rows() as u32).map(|row| places.iter().map(|at| shown(row, at)).collect()).collect()
+}
+
+#[test]
+fn records_are_those_of_a_plain_walk_for_any_number_of_threads() {
+    const COLUMNS: &[&str] = &[
+        "utc_ns",
+        "record_id",
+        "channel",
+        "provider",
+        "computer",
+        "user_sid",
+        "activity_id",
+        "related_activity_id",
+        "event_id",
+        "qualifiers",
+        "version",
+        "level",
+        "task",
+        "opcode",
+        "keywords",
+        "pid",
+        "tid",
+        "bytes",
+    ];
+    let mut records = 0;
+    for path in common::logs() {
+        let Ok(log) = LogFile::open(&path, &path) else { continue };
+        let mut expected: Vec<Vec<String>> = Vec::new();
+        common::each(&path, |decoder, record, event| {
+            let Ok(event) = event else { return };
+            let system = decoder.system(&event);
+            let text = |value: &Field<'_>| {
+                let mut text = String::new();
+                value.push_text(&mut text);
+                text
+            };
+            let number = |n: Option<u32>| n.map_or(String::new(), |n| (n as i32).to_string());
+            expected.push(vec![
+                time::utc_ns(time_of(&system, record)).to_string(),
+                (system.record_id.unwrap_or(record.id) as i64).to_string(),
+                text(&system.channel),
+                text(&system.provider),
+                text(&system.computer),
+                text(&system.user),
+                text(&system.activity),
+                text(&system.related_activity),
+                system.event_id.to_string(),
+                number(system.qualifiers.map(u32::from)),
+                system.version.to_string(),
+                system.level.to_string(),
+                system.task.to_string(),
+                system.opcode.to_string(),
+                (system.keywords as i64).to_string(),
+                number(system.process),
+                number(system.thread),
+                record.size.to_string(),
+            ]);
+        });
+        let [one, two, seven] = [1, 2, 7].map(|threads| {
+            let options = Options {
+                threads,
+                zero_utc_ns: None,
+                records: true,
+                fields: Fields::All,
+                ids: Vec::new(),
+                filter: Filter::default(),
+                memory: Memory::with_budget(1 << 30, None),
+            };
+            let made = make(std::slice::from_ref(&log), &options).unwrap();
+            let table = made.tables.iter().find(|table| table.name() == "log_record").unwrap();
+            (cells(table, COLUMNS), cells(table, &["ts_ns", "log", "fields"]))
+        });
+        assert!(one == two && one == seven, "{}", path.display());
+        let mut found = one.0;
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{}", path.display());
+        records += found.len();
+    }
+    assert!(records > 20_000 || common::logs().is_empty(), "{records}");
 }

@@ -24,6 +24,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::KERNEL_CLASS_STOPPED;
 use crate::event::{Context, Event, Select, What};
+use crate::silence::is_silence;
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events::{
     ALPC, DiskIo, FileIo, Image, Object, PageFault, PerfInfo, Pool, Process, Registry, SplitIo, TcpIp,
@@ -171,18 +172,6 @@ struct Classes {
     user: Option<i64>,
 }
 
-const LEAST_EVENTS: i64 = 100;
-const LEAST_SHARE_PERCENT: i64 = 20;
-const PAUSES: i64 = 10;
-
-/// A silence that is no chance in `whole`, for a class of so many events with pauses of at most `pause`.
-fn is_silence(silent: i64, whole: i64, events: i64, pause: i64) -> bool {
-    events >= LEAST_EVENTS
-        && silent > 0
-        && silent >= whole / 100 * LEAST_SHARE_PERCENT
-        && silent >= pause.saturating_mul(PAUSES)
-}
-
 /// For how long no kernel events came at the start of a trace, ns: what was `stopped` at the end, at the other end. `span_ns`: first and last
 /// event of the trace.
 pub fn late_ns(classes: &Rows<'_, KernelClassRow>, span_ns: (i64, i64)) -> i64 {
@@ -300,13 +289,6 @@ mod tests {
             classes = classes.max(usize::from(select.tag) + 1);
         }
         assert_eq!(classes, CLASSES.len());
-    }
-
-    #[test]
-    fn a_silence_is_long_against_the_trace_and_the_pauses() {
-        assert!(is_silence(20, 100, 100, 2));
-        assert!(!is_silence(19, 100, 100, 1) && !is_silence(20, 100, 100, 3) && !is_silence(20, 100, 99, 2));
-        assert!(!is_silence(0, 0, 1000, 0));
     }
 
     #[test]

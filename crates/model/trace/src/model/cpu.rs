@@ -11,6 +11,7 @@ mod gaps;
 
 use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::{Context, Event, Select, What};
+use crate::silence::is_silence;
 use etwhy_decode::kernel::events::{PerfInfo, Thread};
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NO_PER_PROCESSOR_BUFFERING};
 use etwhy_etl::read::{EtlFile, Timeline};
@@ -122,7 +123,7 @@ pub struct Cpus {
 /// When context switches came, of whatever processor: on a running machine they never cease.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
-    count: u64,
+    count: i64,
     first_ns: i64,
     last_ns: i64,
     /// Longest time between two.
@@ -130,12 +131,6 @@ struct Heard {
 }
 
 impl Heard {
-    /// Fewer events tell nothing of silence.
-    const LEAST: u64 = 100;
-    /// A silence is longer than this part of the trace, and than so many of the longest pauses before (as for `kernel_class.stopped`).
-    const PART: i64 = 5;
-    const PAUSES: i64 = 10;
-
     fn at(&mut self, ns: i64) {
         if self.count > 0 {
             self.pause_ns = self.pause_ns.max(ns.saturating_sub(self.last_ns));
@@ -146,16 +141,12 @@ impl Heard {
         self.last_ns = self.last_ns.max(ns);
     }
 
-    fn is_silence(&self, silent: i64, (first, last): (i64, i64)) -> bool {
-        self.count >= Heard::LEAST
-            && silent > last.saturating_sub(first) / Heard::PART
-            && silent >= self.pause_ns.saturating_mul(Heard::PAUSES)
-    }
-
     /// From when to when: all of `span`, less a silence at either end.
     fn within(&self, span: (i64, i64)) -> (i64, i64) {
-        let late = self.is_silence(self.first_ns.saturating_sub(span.0), span);
-        let stopped = self.is_silence(span.1.saturating_sub(self.last_ns), span);
+        let whole = span.1.saturating_sub(span.0);
+        let is_long = |silent| is_silence(silent, whole, self.count, self.pause_ns);
+        let late = is_long(self.first_ns.saturating_sub(span.0));
+        let stopped = is_long(span.1.saturating_sub(self.last_ns));
         (if late { self.first_ns } else { span.0 }, if stopped { self.last_ns } else { span.1 })
     }
 }

@@ -12,6 +12,7 @@ mod kinds;
 mod matcher;
 mod open;
 mod settle;
+mod step;
 mod work;
 
 use super::halves::{KEYED, NO_PART};
@@ -25,7 +26,8 @@ use etwhy_etl::{ExtItem, Record};
 pub use finish::{DistinctStack, FinishedStacks};
 use kinds::Kinds;
 pub(crate) use settle::Unsettled;
-use work::{Step, What as Seen, Worker};
+use step::{Step, What as Seen};
+use work::Worker;
 
 const STACK: u8 = StackWalk::Stack.opcode;
 const KEY_CREATE: u8 = StackWalk::KeyCreate.opcode;

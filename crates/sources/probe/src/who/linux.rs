@@ -14,8 +14,7 @@ mod verdict;
 mod waits;
 mod watched;
 
-use super::seen::Seen;
-use super::timeline::Timeline;
+use super::timeline::{Seen, Timeline};
 use crate::clock::Moment;
 use fanotify::Target;
 use inside::Inside;

@@ -1,6 +1,6 @@
 //! CPU time of processes over time, so that it can be told what they did while an operation was measured.
 
-use super::seen::{LIKELY, PROVEN, Suspect};
+use super::suspect::{LIKELY, PROVEN, Suspect};
 use crate::sample::Sample;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -112,6 +112,17 @@ impl Timeline {
             sample.others_cpu_ns = Some(sum.round() as u64);
         }
     }
+}
+
+/// Who was seen, and what the user should know of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The likeliest first.
+    pub suspects: Vec<Suspect>,
+    /// Where the probe's threads waited, and what could not be looked at: notes of a result.
+    pub notes: Vec<String>,
+    /// What those who may work for the probe did, over time.
+    pub timeline: Timeline,
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 
 mod inside;
 
-use super::seen::{LIKELY, POSSIBLE, Product, Seen, Suspect};
+use super::suspect::{LIKELY, POSSIBLE, Product, Suspect};
+use super::timeline::Seen;
 use etwhy_knowledge::{Confidence, driver, is_security, process};
 use etwhy_os::windows::file_version;
 use etwhy_os::windows::filters::{self, Filter};

@@ -2,7 +2,7 @@
 
 use super::Recorder;
 use super::explain::explain;
-use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy};
+use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy, target};
 use super::start::plan;
 use super::system::{Code, Live, Provided, Refused};
 use std::path::{Path, PathBuf};
@@ -338,15 +338,6 @@ impl Recorder<'_> {
             // What is not there needs no deleting; what cannot be deleted is a file in a folder of ours.
             let _ = self.machine.remove(file);
         }
-    }
-}
-
-/// Where the nth file of a kind goes.
-pub(super) fn target(kind: Kind, ordinal: usize, output: &Path) -> PathBuf {
-    match (kind, ordinal) {
-        (Kind::Kernel, 1) => output.to_path_buf(),
-        (Kind::User, 1) => output.with_extension("user.etl"),
-        (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
     }
 }
 

@@ -245,6 +245,15 @@ pub fn is_of_etwhy(live: &Live) -> bool {
         && u16::from_le_bytes([e, f]) == 0x7900
 }
 
+/// Where the nth file of a kind goes.
+pub(super) fn target(kind: Kind, ordinal: usize, output: &Path) -> PathBuf {
+    match (kind, ordinal) {
+        (Kind::Kernel, 1) => output.to_path_buf(),
+        (Kind::User, 1) => output.with_extension("user.etl"),
+        (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Before the start, and the start.
 
-use super::end::target;
 use super::explain::explain;
-use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy};
+use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy, target};
 use super::system::{Begin, Code, Live, Provided, Refused};
 use super::{NT_KERNEL_LOGGER, RESERVE, Recorder, Trigger};
 use crate::{Plan, Recording, Session, Size};

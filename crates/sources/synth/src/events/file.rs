@@ -3,12 +3,13 @@
 use super::{Cx, Head, Kind, Site, events, name_of, one_of_names};
 use crate::engine::Source;
 use crate::error::Result;
-use crate::model::{DiskIo, FileIo, HardFault, Minifilter, OneOrMany};
-use crate::value::Dist;
+use crate::model::{DiskIo, FileIo, HardFault, InnerCallback, Minifilter, OneOrMany};
+use crate::value::{Dist, Draw};
 use crate::world::World;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events as kernel;
 use etwhy_etl::write::RecordBuf;
+use std::collections::VecDeque;
 use std::io;
 
 /// Number of an I/O request's packet: an address that is reused after a while, as in reality.
@@ -276,39 +277,111 @@ impl Kind for File {
     }
 }
 
-struct Filter {
+/// A callback, and those that run inside it because it opens or reads files itself.
+struct Callback {
     routine: usize,
     major: u32,
-    announced: KernelEvent,
-    completed: KernelEvent,
+    post: bool,
+    duration: Dist,
+    inside: Vec<Callback>,
+    /// What this event takes without those inside.
+    own: i64,
+}
+
+/// A callback begins or is over.
+struct Step<'c> {
+    callback: &'c Callback,
+    /// Which one of its event.
+    number: u64,
+    begin: i64,
+    /// Of the callback that is over.
+    end: Option<i64>,
+}
+
+impl Callback {
+    fn new(t: &InnerCallback, site: &Site, w: &mut World) -> Result<Callback> {
+        let Some(routine) = t.routine.clone() else {
+            return Err(site.fail(w, "it needs routine = \"driver.sys!Callback\""));
+        };
+        let frames =
+            crate::model::Frames(vec![if routine.contains('+') { routine } else { routine + "+0x0" }]);
+        let routine = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
+        Ok(Callback {
+            routine: routine.map_err(|e| site.fail(w, e))?,
+            major: t.major.unwrap_or(0),
+            post: t.post,
+            duration: t.duration.clone().unwrap_or(Dist::constant(50e-6)),
+            inside: t.inside.iter().map(|inner| Callback::new(inner, site, w)).collect::<Result<_>>()?,
+            own: 0,
+        })
+    }
+
+    /// Draws how long those inside take, and adds it up.
+    fn draw_inside(&mut self, draw: &mut Draw<'_>) -> i64 {
+        let one = |inner: &mut Callback| {
+            inner.own = inner.duration.ns(draw);
+            inner.own + inner.draw_inside(draw)
+        };
+        self.inside.iter_mut().map(one).sum()
+    }
+
+    /// With those inside.
+    fn whole(&self) -> i64 {
+        self.own + self.inside.iter().map(Callback::whole).sum::<i64>()
+    }
+
+    /// Begins and ends in their order. Those inside come one after the other, in the middle.
+    fn steps<'c>(&'c self, begin: i64, steps: &mut Vec<Step<'c>>) {
+        let number = steps.len() as u64;
+        steps.push(Step { callback: self, number, begin, end: None });
+        let mut now = begin + self.own / 2;
+        for inner in &self.inside {
+            inner.steps(now, steps);
+            now += inner.whole();
+        }
+        steps.push(Step { callback: self, number, begin, end: Some(begin + self.whole()) });
+    }
+
+    fn all_steps(&self) -> Vec<Step<'_>> {
+        let mut steps = Vec::new();
+        self.steps(0, &mut steps);
+        steps
+    }
+}
+
+impl Step<'_> {
+    /// After the begin of the event.
+    fn after(&self) -> i64 {
+        self.end.unwrap_or(self.begin)
+    }
+}
+
+/// A thread that waited is back this long before its callback ends, so that the record is of its time on the processor.
+const BACK: i64 = 1_000;
+
+struct Filter {
+    outer: Callback,
+    /// Of the outer one, if it fails the operation.
     status: Option<u32>,
     files: Vec<usize>,
     salt: u64,
 }
 
 pub(crate) fn minifilter(t: &Minifilter, site: &Site, w: &mut World) -> Result<Box<dyn Source>> {
-    let Some(routine) = t.routine.clone() else {
-        return Err(site.fail(w, "it needs routine = \"driver.sys!Callback\""));
-    };
-    let frames = crate::model::Frames(vec![if routine.contains('+') { routine } else { routine + "+0x0" }]);
-    let routine = w.stacks.intern(&frames, 1, &mut w.images, &mut w.processes);
-    let announced = if t.post { kernel::FileIo::PostOpInit } else { kernel::FileIo::PreOpInit };
-    let completed = match (t.status.is_some(), t.post) {
-        (false, false) => kernel::FileIo::PreOpCompletion,
-        (false, true) => kernel::FileIo::PostOpCompletion,
-        (true, false) => kernel::FileIo::PreOpFailure,
-        (true, true) => kernel::FileIo::PostOpFailure,
+    let outer = InnerCallback {
+        routine: t.routine.clone(),
+        major: t.major,
+        post: t.post,
+        duration: t.duration.clone(),
+        inside: t.inside.clone(),
     };
     let kind = Filter {
-        routine: routine.map_err(|e| site.fail(w, e))?,
-        major: t.major.unwrap_or(0),
-        announced,
-        completed,
+        outer: Callback::new(&outer, site, w)?,
         status: t.status,
         files: files(&t.file, "C:\\data.bin", w),
         salt: site.seed,
     };
-    let duration = t.duration.clone().or_else(|| Some(Dist::constant(50e-6)));
+    let duration = Some(kind.outer.duration.clone());
     events(site, w, duration, Box::new(kind))
 }
 
@@ -317,29 +390,89 @@ impl Kind for Filter {
         true
     }
 
+    fn inside(&mut self, draw: &mut Draw<'_>) -> i64 {
+        self.outer.draw_inside(draw)
+    }
+
+    fn moments(&self, _duration: i64) -> VecDeque<i64> {
+        self.outer.all_steps().iter().skip(1).map(|step| step.after() - BACK).collect()
+    }
+
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let stack = cx.engine.world.stacks.list.get(self.routine);
-        let routine = stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
+        let inside: i64 = self.outer.inside.iter().map(Callback::whole).sum();
+        self.outer.own = cx.duration - inside;
         let file = cx.turn(&self.files).map_or(0, |f| cx.engine.world.files.address(*f));
-        let irp = irp(cx.n, self.salt ^ 0xF1);
-        let (initial, major, status) = (cx.ticks(0), self.major, self.status);
-        cx.kernel(Head::Perf, self.announced, 3, 0, |r| {
-            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major)
-        })?;
-        let after = cx.duration;
-        cx.kernel(Head::Perf, self.completed, 3, after, |r| {
-            // Completions have the time of the start.
-            if status.is_none() {
-                r.i64(initial);
+        for step in self.outer.all_steps() {
+            let (callback, after) = (step.callback, step.after());
+            let stack = cx.engine.world.stacks.list.get(callback.routine);
+            let routine = stack.and_then(|s| s.kernel.first().or(s.user.first())).copied().unwrap_or(0);
+            let irp = irp(cx.n, self.salt ^ 0xF1 ^ step.number << 4);
+            let (initial, major) = (cx.ticks(step.begin), callback.major);
+            let status = self.status.filter(|_| step.number == 0 && step.end.is_some());
+            let event = match (step.end, status, callback.post) {
+                (None, _, false) => kernel::FileIo::PreOpInit,
+                (None, _, true) => kernel::FileIo::PostOpInit,
+                (Some(_), None, false) => kernel::FileIo::PreOpCompletion,
+                (Some(_), None, true) => kernel::FileIo::PostOpCompletion,
+                (Some(_), Some(_), false) => kernel::FileIo::PreOpFailure,
+                (Some(_), Some(_), true) => kernel::FileIo::PostOpFailure,
+            };
+            let completes = step.end.is_some() && status.is_none();
+            cx.kernel(Head::Perf, event, 3, after, |r| {
+                // Completions have the time of the start.
+                if completes {
+                    r.i64(initial);
+                }
+                r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
+                if let Some(status) = status {
+                    r.u32(status);
+                }
+                r
+            })?;
+            if step.end.is_none() {
+                continue;
             }
-            r.ptr(routine).ptr(file + 0x40).ptr(file).ptr(irp).ptr(irp + 0x80).u32(major);
-            if let Some(status) = status {
-                r.u32(status);
+            let name = cx.engine.world.frame_names(stack.and_then(|s| s.frames.last())).1;
+            let took = after - step.begin;
+            cx.engine.tally("minifilter", &name, &[("count", 1), ("total_ns", took)]);
+            if step.number == 0 {
+                cx.stack(after)?;
             }
-            r
-        })?;
-        let name = cx.engine.world.frame_names(stack.and_then(|s| s.frames.last())).1;
-        cx.engine.tally("minifilter", &name, &[("count", 1), ("total_ns", after)]);
-        cx.stack(after)
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callback(routine: usize, own: i64, inside: Vec<Callback>) -> Callback {
+        let duration = Dist::constant(own as f64 / 1e9);
+        Callback { routine, major: 0, post: false, duration, inside, own: 0 }
+    }
+
+    #[test]
+    fn callbacks_lie_inside_each_other() {
+        let below = callback(3, 6, Vec::new());
+        let mut outer = callback(1, 100, vec![callback(2, 10, vec![below]), callback(4, 4, Vec::new())]);
+        let mut rng = etwhy_base::rng::Xoshiro::seeded(1);
+        assert_eq!(outer.draw_inside(&mut Draw { rng: &mut rng, n: 0, x: 0.0 }), 20);
+        outer.own = 100;
+        let steps = outer.all_steps();
+        let seen: Vec<_> = steps.iter().map(|s| (s.callback.routine, s.after(), s.end.is_some())).collect();
+        assert_eq!(
+            seen,
+            [
+                (1, 0, false),
+                (2, 50, false),
+                (3, 55, false),
+                (3, 61, true),
+                (2, 66, true),
+                (4, 66, false),
+                (4, 70, true),
+                (1, 120, true),
+            ]
+        );
     }
 }

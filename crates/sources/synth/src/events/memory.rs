@@ -92,7 +92,7 @@ impl Kind for WorkingSets {
         let alive: Vec<(u32, String)> = alive.map(|p| (p.pid, p.name.clone())).collect();
         let mut sets = Vec::new();
         for (pid, name) in alive {
-            let bytes = self.bytes.whole(&mut cx.draw());
+            let bytes = self.bytes.bytes(&mut cx.draw());
             let private = cx.whole(&self.private, bytes);
             let commit = cx.whole(&self.commit, private);
             sets.push((pid, [bytes, commit, commit, private, 0, 0, 0, 0].map(|bytes| bytes / PAGE)));
@@ -151,9 +151,9 @@ pub(crate) fn virtual_alloc(t: &VirtualAlloc, site: &Site, w: &mut World) -> Res
 
 impl Kind for Virtual {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let size = self.size.whole(&mut cx.draw()).next_multiple_of(4096).max(4096);
+        let size = self.size.bytes(&mut cx.draw()).next_multiple_of(4096).max(4096);
         let base = cx.whole(&self.address, self.next);
-        self.next += size.next_multiple_of(0x1_0000);
+        self.next = self.next.saturating_add(size.next_multiple_of(0x1_0000));
         let (pid, flags) = (cx.pid, self.flags);
         cx.kernel(Head::Perf, kernel::PageFault::VirtualAlloc, 2, 0, |r| {
             r.ptr(base).ptr(size).u32(pid).u32(flags)
@@ -232,7 +232,7 @@ pub(crate) fn pool(t: &Pool, site: &Site, w: &mut World) -> Result<Box<dyn Sourc
 
 impl Kind for PoolUse {
     fn emit(&mut self, cx: &mut Cx) -> io::Result<()> {
-        let size = self.size.whole(&mut cx.draw()).max(16);
+        let size = self.size.bytes(&mut cx.draw()).max(16);
         let entry = self.next;
         self.next += size.next_multiple_of(16) + 16;
         // POOL_TYPE: 1 paged, 512 non-paged without execution.

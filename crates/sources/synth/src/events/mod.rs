@@ -29,7 +29,7 @@ use crate::value::{Dist, Draw};
 use crate::world::{StackSet, World};
 use etwhy_base::rng::Xoshiro;
 use etwhy_etl::write::RecordBuf;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
 
@@ -44,6 +44,14 @@ pub(crate) trait Kind {
     /// How many operations an event stands for: each takes the event's duration.
     fn parts(&self) -> u64 {
         1
+    }
+    /// Draws what happens inside an event besides its own part, and says how much longer it takes for that, in nanoseconds.
+    fn inside(&mut self, _draw: &mut Draw<'_>) -> i64 {
+        0
+    }
+    /// When an event that took `duration` needs its thread, after its begin. In between the thread may wait.
+    fn moments(&self, duration: i64) -> VecDeque<i64> {
+        (1..=self.parts().max(1) as i64).map(|part| part * (duration + PART_GAP) - PART_GAP).collect()
     }
 }
 
@@ -276,7 +284,8 @@ impl Source for Events {
         self.arrivals.advance(&mut self.rng);
         // Nobody of them lives: the event does not happen.
         let Some((_, thread)) = soonest else { return Ok(()) };
-        let duration = self.durations.next(&mut self.rng, n, x);
+        let own = self.durations.next(&mut self.rng, n, x);
+        let duration = own + self.kind.inside(&mut Draw { rng: &mut self.rng, n, x });
         let holds = holds && !self.blocks;
         let hold = if holds { duration + 2000 } else { 3000 };
         if holds {
@@ -291,9 +300,9 @@ impl Source for Events {
         let mut cx =
             Cx { engine, rng: &mut self.rng, now, cpu, thread, pid, tid, n, x, duration, stack, style };
         self.kind.emit(&mut cx)?;
-        let (duration, parts) = (cx.duration, self.kind.parts().max(1));
+        let duration = cx.duration;
         if self.blocks && engine.switches && engine.cpus.brief_until(cpu).is_some() {
-            let ends = (1..=parts as i64).map(|part| now + part * (duration + PART_GAP) - PART_GAP);
+            let ends = self.kind.moments(duration).into_iter().map(|after| now + after);
             wait_for_ends(engine, cpu, (thread, stack), ends.collect());
         }
         Ok(())
@@ -311,7 +320,7 @@ fn wait_for_ends(
     engine: &mut Engine,
     cpu: u16,
     (thread, stack): (usize, Option<usize>),
-    mut ends: std::collections::VecDeque<i64>,
+    mut ends: VecDeque<i64>,
 ) {
     const LEAVES: i64 = 1500;
     const READY: i64 = 1000;

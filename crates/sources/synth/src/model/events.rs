@@ -125,6 +125,17 @@ pub(crate) struct Files {
     pub(crate) cause: Option<bool>,
 }
 
+/// A callback of another filter, inside one.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InnerCallback {
+    pub(crate) routine: Option<String>,
+    pub(crate) major: Option<u32>,
+    pub(crate) post: bool,
+    pub(crate) duration: Option<Dist>,
+    pub(crate) inside: Vec<InnerCallback>,
+}
+
 macro_rules! event_tables {
     ($($(#[$doc:meta])* $name:ident { $($field:ident : $kind:ty),* $(,)? })*) => { $(
         $(#[$doc])*
@@ -209,7 +220,10 @@ event_tables! {
         status: Option<Dist>, options: Option<u32>, pattern: Option<String>, info_class: Option<u32>,
     }
     /// Callbacks of file system filters.
-    Minifilter { routine: Option<String>, major: Option<u32>, post: bool, duration: Option<Dist>, file: Option<OneOrMany>, status: Option<u32> }
+    Minifilter {
+        routine: Option<String>, major: Option<u32>, post: bool, duration: Option<Dist>, file: Option<OneOrMany>, status: Option<u32>,
+        inside: Vec<InnerCallback>,
+    }
     /// Registry operations.
     Registry { base: Option<String>, op: Option<OneOrMany>, key: Option<OneOrMany>, value: Option<OneOrMany>, duration: Option<Dist>, status: Option<Dist> }
     /// TCP and UDP.

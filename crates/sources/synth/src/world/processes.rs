@@ -85,16 +85,19 @@ impl Processes {
         }
         let threads = text.process.iter().flat_map(|p| &p.get_ref().threads.0);
         all.given_tids = threads.filter_map(|thread| thread.tid).collect();
+        let mut children = Vec::new();
         for table in &text.process {
             let p = table.get_ref();
+            let first = all.list.len();
             if p.name.eq_ignore_ascii_case("System") || p.name.eq_ignore_ascii_case("Idle") {
                 let at = usize::from(p.name.eq_ignore_ascii_case("System"));
                 all.add_threads(at, p, facts, 0, None);
                 continue;
             }
             all.add(p, facts, images).map_err(|e| place.error(Some(table.span()), e))?;
+            children.push((table, first..all.list.len()));
         }
-        all.parents(text, place)?;
+        all.parents(children, place)?;
         all.thread_ids_are_distinct().map_err(|e| place.error(None, e))?;
         Ok(all)
     }
@@ -312,19 +315,20 @@ impl Processes {
         }
     }
 
-    /// Sets parent ids when all processes are known.
-    fn parents(&mut self, text: &Text, place: &SourceText) -> Result<()> {
-        for table in &text.process {
-            let p = table.get_ref();
-            let Some(parent) = &p.parent else { continue };
+    /// Sets parent ids when all processes are known: those of the processes that each table made.
+    fn parents(
+        &mut self,
+        children: Vec<(&toml::Spanned<model::Process>, Range<usize>)>,
+        place: &SourceText,
+    ) -> Result<()> {
+        for (table, made) in children {
+            let Some(parent) = &table.get_ref().parent else { continue };
             let found = self.find(parent).into_iter().next();
             let ppid = match found.and_then(|at| self.list.get(at)) {
                 Some(process) => process.pid,
                 None => parent.parse().map_err(|_| place.error(Some(table.span()), self.unknown(parent)))?,
             };
-            for child in self.list.iter_mut().filter(|q| q.name == p.name && q.pid > 4) {
-                child.ppid = ppid;
-            }
+            self.list.iter_mut().take(made.end).skip(made.start).for_each(|child| child.ppid = ppid);
         }
         Ok(())
     }
@@ -454,9 +458,26 @@ pub(crate) fn parse_sid(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn sids_have_their_bytes() {
-        assert_eq!(super::parse_sid("S-1-5-18"), Some(vec![1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0]));
-        assert_eq!(super::parse_sid("X-1"), None);
+        assert_eq!(parse_sid("S-1-5-18"), Some(vec![1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0]));
+        assert_eq!(parse_sid("X-1"), None);
+    }
+
+    #[test]
+    fn processes_of_one_name_have_the_parents_of_their_tables() {
+        let text = "[[process]]\nname = 'a.exe'\n[[process]]\nname = 'b.exe'\n\
+            [[process]]\nname = 'c.exe'\nparent = 'b.exe'\n[[process]]\nname = 'a.exe'\nparent = 'a.exe'\n\
+            [[process]]\nname = 'c.exe'\nparent = 'a.exe'\ncount = 2\n";
+        let text: Text = toml::from_str(text).unwrap();
+        let process =
+            |(name, pid): (&str, u32)| Process { name: name.into(), pid, ppid: 4, ..Process::default() };
+        let made = [("a.exe", 10), ("b.exe", 20), ("c.exe", 30), ("a.exe", 40), ("c.exe", 50), ("c.exe", 60)];
+        let mut all = Processes { list: made.map(process).into(), ..Processes::default() };
+        let children = text.process.iter().zip([0..1, 1..2, 2..3, 3..4, 4..6]).collect();
+        all.parents(children, &SourceText::default()).unwrap();
+        assert_eq!(all.list.iter().map(|p| p.ppid).collect::<Vec<_>>(), [4, 4, 20, 10, 10, 10]);
     }
 }

@@ -4,8 +4,7 @@
 //! callees those of the innermost one, so that what is the function's own is what ends in it; what lies between (recursion) is in
 //! neither.
 
-use super::grow::Path;
-use super::tree::{Grow, NodeName, Sum, Tree};
+use super::tree::{Grow, NodeName, Path, Sum, Tree};
 use std::collections::BTreeMap;
 
 /// Callers and callees.

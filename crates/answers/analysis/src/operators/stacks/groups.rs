@@ -1,7 +1,6 @@
 //! Levels between the root and the frames: by process, thread, service, module, tag, category.
 
 use super::frames::Frames;
-use super::grow::View;
 use super::tree::{NodeKind, NodeName};
 use super::{Class, WeightedStack};
 use crate::operators::process_names;
@@ -65,9 +64,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Reads processes and threads.
-    pub fn read(db: &Database, view: &View) -> Groups {
-        let by = &view.groups;
+    /// Reads processes and threads. See [`super::View`] for the two choices.
+    pub fn read(db: &Database, by: &[GroupBy], one_interrupt: bool, without_ids: bool) -> Groups {
         let mut process_services = Vec::new();
         let mut threads = Vec::new();
         if by.contains(&GroupBy::Service) {
@@ -87,15 +85,15 @@ impl Groups {
                 .extend(db.read_or_empty::<StackRow>().iter().map(|row| row.tag().unwrap_or("").to_owned()));
         }
         Groups {
-            by: by.clone(),
+            by: by.to_vec(),
             processes: process_names(db),
             process_services,
             threads,
             stack_tags,
             name_tags: HashMap::default(),
             numbers: HashMap::default(),
-            one_interrupt: view.one_interrupt,
-            without_ids: view.without_ids,
+            one_interrupt,
+            without_ids,
         }
     }
 

@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::groups::{GroupBy, Groups};
 use super::matcher::Matcher;
 use super::steps::{Step, Stepper};
-use super::tree::{Grow, NodeKind, NodeName, Sum, Tree};
+use super::tree::{Grow, NodeKind, NodeName, Path, Sum, Tree};
 use super::{Class, Metric, TracePart, WeightedStack};
 use etwhy_table::Database;
 use foldhash::HashMap;
@@ -58,22 +58,13 @@ impl Key {
     }
 }
 
-/// A path with its sum: groups, then frames, outermost first.
-pub(super) struct Path<'p> {
-    pub groups: &'p [u32],
-    pub frames: &'p [u32],
-    pub sum: &'p Sum,
-    /// The stack begins in its middle.
-    pub cut: bool,
-}
-
 impl<'f> Builder<'f> {
     /// Begins a tree.
     pub fn new(db: &Database, frames: &'f Frames, view: &View) -> Builder<'f> {
         let mut names: Vec<NodeName> = frames.names().iter().map(NodeName::from).collect();
         let folder = Folder::new(&view.folding, frames, &mut names);
         let steps = view.steps.iter().map(|step| Stepper::new(step, frames, &mut names)).collect();
-        let groups = Groups::read(db, view);
+        let groups = Groups::read(db, &view.groups, view.one_interrupt, view.without_ids);
         Builder { frames, folder, steps, groups, names, sums: HashMap::default(), inverted: view.inverted }
     }
 

@@ -298,3 +298,12 @@ impl Grow {
         Tree { names, nodes: self.nodes, refused: self.refused, before_steps: Sum::default() }
     }
 }
+
+/// A path with its sum: groups, then frames, outermost first.
+pub(super) struct Path<'p> {
+    pub groups: &'p [u32],
+    pub frames: &'p [u32],
+    pub sum: &'p Sum,
+    /// The stack begins in its middle.
+    pub cut: bool,
+}

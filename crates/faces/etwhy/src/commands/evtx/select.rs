@@ -1,6 +1,6 @@
 //! Which records are wanted, on the command line.
 
-use crate::options::time::{Span, TimeArgs, When};
+use crate::options::time::{Span, TimeArgs, When, in_order};
 use anyhow::{Context as _, bail};
 use etwhy_evtx::binxml::time;
 use etwhy_evtx::filter::{Condition, Filter, Pattern};
@@ -91,8 +91,8 @@ impl Select {
     /// What cannot be understood.
     pub fn filter(&self) -> anyhow::Result<Filter> {
         let span = Span::of_logs();
-        let file_time =
-            |when: Option<When>| when.map(|when| anyhow::Ok(time::file_time(span.utc_ns(when)?))).transpose();
+        let utc_ns = |when: Option<When>| when.map(|when| span.utc_ns(when)).transpose();
+        let (since, until) = in_order(utc_ns(self.time.from)?, utc_ns(self.time.to)?)?;
         let patterns = |list: &[String]| list.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut filter = Filter {
             ids: self.id.iter().map(|t| range(t)).collect::<anyhow::Result<_>>()?,
@@ -103,8 +103,8 @@ impl Select {
             tasks: self.task.clone(),
             records: self.record.iter().map(|t| range(t)).collect::<anyhow::Result<_>>()?,
             processes: self.pid.clone(),
-            since: file_time(self.time.from)?,
-            until: file_time(self.time.to)?,
+            since: since.map(time::file_time),
+            until: until.map(time::file_time),
             ..Filter::default()
         };
         for text in &self.level {

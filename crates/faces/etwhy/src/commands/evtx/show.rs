@@ -124,7 +124,9 @@ pub fn run(args: &Args) -> Result<Exit> {
                     Err(io::Error::other("the records were not written").into())
                 }
             });
-            let exit = result?;
+            let nameless = |error: &anyhow::Error| error.is::<io::Error>();
+            let named = |error| anyhow::Error::context(error, format!("cannot write {}", path.display()));
+            let exit = result.map_err(|error| if nameless(&error) { named(error) } else { error })?;
             replaced?;
             if !args.logs.reading.quiet {
                 eprintln!("{}: written", path.display());

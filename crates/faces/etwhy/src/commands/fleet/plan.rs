@@ -1,7 +1,8 @@
 //! `etwhy fleet plan`.
 
-use super::reading::{PROGRAM, Reading};
+use super::reading::Reading;
 use super::run::{Own, given, processors};
+use crate::command::PROGRAM;
 use crate::exit::Exit;
 use crate::report::terminal::out;
 use etwhy_etl::read::joint_trace_id;

@@ -1,5 +1,6 @@
 //! How traces of a fleet are read: what `fleet run` is given and hands on to each process.
 
+use crate::command::PROGRAM;
 use crate::open::TraceArgs;
 use crate::rules::RuleArgs;
 use crate::symbol_args::{SymbolArgs, VARIABLES};
@@ -10,9 +11,6 @@ use etwhy_fleet::ids::settings_id;
 use etwhy_symbols::NameStyle;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Version of the program, as the store has it.
-pub const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));
 
 /// What decides what is found in a trace.
 #[derive(clap::Args, Clone, Debug)]

@@ -1,6 +1,7 @@
 //! `etwhy fleet run`.
 
-use super::reading::{PROGRAM, Reading};
+use super::reading::Reading;
+use crate::command::PROGRAM;
 use crate::exit::Exit;
 use crate::options::document::MarkdownArgs;
 use crate::progress::Bar;

@@ -12,7 +12,7 @@ use serde_json::json;
 #[derive(clap::Args)]
 pub struct Args {
     /// drivers, processes, products or categories; without it all busy time
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
     of: Option<What>,
     /// Each trace for itself instead of day by day: the runs of a benchmark
     #[arg(long)]

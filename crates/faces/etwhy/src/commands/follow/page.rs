@@ -30,7 +30,7 @@ impl FollowArgs {
     /// Serves the page; a process of its own follows.
     pub(super) fn page(&self, name: &'static str, what: &What) -> anyhow::Result<Exit> {
         let path = what.path();
-        std::fs::metadata(path).with_context(|| format!("cannot open {}", path.display()))?;
+        std::fs::metadata(path).with_context(|| format!("{}: cannot open", path.display()))?;
         let options = Options {
             address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), self.port.unwrap_or(0)),
             hosts: Vec::new(),

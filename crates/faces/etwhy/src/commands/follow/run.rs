@@ -12,12 +12,15 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::EtlFile;
+use etwhy_input::{InputError, Kind, SNIFF_LEN, WantedFiles, sniff};
 use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
 use etwhy_record::run::Trigger;
 use etwhy_rules::Rule;
 use etwhy_symbols::{NameStyle, Resolver};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -48,7 +51,7 @@ pub struct FollowArgs {
     /// Follow for another process of this program
     #[arg(long, hide = true)]
     pub(super) worker: bool,
-    /// Stop when this finding is found (`etwhy rules list` has the names). Exit code 0 if it was, 1 if the trace ended without it
+    /// Stop when this finding is found (`etwhy rules` lists them). Exit code 0 if it was, 1 if the trace ended without it
     #[arg(long, value_name = "ID")]
     until_finding: Vec<String>,
     /// Stop when this happens (several: the first of them): `finding:ID`, `event:PROVIDER`, `event:PROVIDER/ID` (or a name, or
@@ -190,7 +193,9 @@ impl FollowArgs {
             if let Trigger::Finding(id) = trigger
                 && !watch.asks(id)
             {
-                anyhow::bail!("there is no finding `{id}` over traces; `etwhy rules list` has all");
+                let rules = self.rules()?;
+                let meant = crate::catalog::meant(id, rules.iter().map(|rule| rule.id.as_str()));
+                anyhow::bail!("there is no finding `{id}` over traces{meant}; `etwhy rules` lists all");
             }
         }
         let stop = StopWhen::new(all, from_start);
@@ -250,6 +255,7 @@ impl FollowArgs {
         if self.worker {
             return self.worker(what);
         }
+        what.check()?;
         if let What::Recorded(_) = what {
             // With the process that records.
             etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::Done as i32));
@@ -378,6 +384,23 @@ impl What {
         let (What::Grows(path, _) | What::Recorded(path) | What::Replay(path, _)) = self;
         path
     }
+
+    /// A file that is something else is called what it is, as by every other command. What does not tell is left to the reader.
+    fn check(&self) -> anyhow::Result<()> {
+        let path = self.path();
+        let mut head = Vec::new();
+        if path.is_file()
+            && let Ok(file) = File::open(path)
+        {
+            let _ = file.take(SNIFF_LEN as u64).read_to_end(&mut head);
+        }
+        match sniff(&head) {
+            kind @ Kind::Foreign(_) => {
+                Err(InputError::NotATrace { file: path.to_owned(), kind, wanted: WantedFiles::Traces }.into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A trace that is followed, and what is done with it.
@@ -433,7 +456,11 @@ impl Run {
     }
 
     fn ended(mut self) -> anyhow::Result<Exit> {
-        self.show.ended(self.waits)?;
+        if self.last.is_none() && !self.waits {
+            eprintln!("etwhy: nothing came that could be shown");
+        } else {
+            self.show.ended(self.waits)?;
+        }
         self.save()?;
         Ok(if self.waits { Exit::InPart } else { Exit::Done })
     }

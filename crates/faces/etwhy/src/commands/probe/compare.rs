@@ -1,7 +1,7 @@
 //! `etwhy probe compare`.
 
+use super::report::positive;
 use super::report::{Rows, exit, read};
-use super::run::positive;
 use crate::exit::Exit;
 use crate::report::terminal::{out, text};
 use anyhow::{Context as _, bail};

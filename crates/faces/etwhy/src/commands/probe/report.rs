@@ -1,6 +1,5 @@
 //! `etwhy probe report`, and how results are written in other forms.
 
-use super::run::positive;
 use crate::exit::Exit;
 use crate::options::rows::{RowArgs, write_selection};
 use crate::report::table_json::table_json;
@@ -136,5 +135,46 @@ impl Rows {
         write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
         Ok(())
+    }
+}
+
+/// A number above 0. Commas may stand between groups of three digits; elsewhere a comma may be meant as a decimal point.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default().len();
+    let mut thousands = groups.map(str::len).peekable();
+    let grouped = thousands.peek().is_none() || (1..=3).contains(&first) && thousands.all(|len| len == 3);
+    if !grouped || fraction.contains(',') {
+        return Err("a comma stands between thousands only: 1,500,000; write 0.5 for a half".to_owned());
+    }
+    let number = text.replace(['_', ','], "").parse::<f64>().ok();
+    number
+        .filter(|n| n.is_finite() && *n > 0.0 && *n <= 1e15)
+        .ok_or_else(|| "a number above 0 is needed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_are_no_decimal_points() {
+        for (text, number) in [
+            ("200000", 2e5),
+            ("1,500,000", 1.5e6),
+            ("1_000", 1e3),
+            ("0.5", 0.5),
+            ("12,345.5", 12_345.5),
+            ("1e6", 1e6),
+        ] {
+            assert_eq!(positive(text), Ok(number), "{text}");
+        }
+        for text in ["0,5", "1,5", ",5", ",500", "1,0000", "1000,000", "1,,000", "1.500,000", "5,"] {
+            assert!(positive(text).is_err_and(|why| why.contains("write 0.5")), "{text}");
+        }
+        for text in ["0", "-1", "x", "inf", ""] {
+            assert!(positive(text).is_err(), "{text}");
+        }
     }
 }

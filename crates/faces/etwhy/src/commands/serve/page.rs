@@ -2,6 +2,7 @@
 
 use super::browser;
 use super::store::OfStore;
+use crate::command::PROGRAM;
 use crate::exit::Exit;
 use anyhow::{Context as _, anyhow};
 use etwhy_hud::{Front, Launcher, Options, Policy, Source};
@@ -147,6 +148,3 @@ impl Launcher for Own {
 
 /// In the place of a path: all that is given, as one trace. Standard input, which it means elsewhere, is a file by then.
 pub const GIVEN: &str = "-";
-
-/// Name and version.
-pub const PROGRAM: &str = concat!("etwhy ", env!("CARGO_PKG_VERSION"));

@@ -1,8 +1,8 @@
 //! Reading a trace for the page.
 
 use super::Args;
-use super::page::PROGRAM;
 use crate::catalog;
+use crate::command::PROGRAM;
 use crate::commands::sql::tables_of;
 use crate::commands::why::answers;
 use crate::exit::Exit;

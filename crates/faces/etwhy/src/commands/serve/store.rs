@@ -1,10 +1,11 @@
 //! The page of a store: its questions, answered by the views that `etwhy fleet` asks, for the traces that a filter leaves.
 
+use crate::command::PROGRAM;
 use crate::report::table_json::table_json;
 use anyhow::Context as _;
 use etwhy_base::units::thousands;
+use etwhy_fleet::batch::Batch;
 use etwhy_fleet::files::Files;
-use etwhy_fleet::merge::Batch;
 use etwhy_fleet::{Fleet, FleetError, Store};
 use etwhy_hud::Many;
 use etwhy_hud::fault::Fault;
@@ -186,7 +187,7 @@ impl Opened {
         let days: BTreeSet<&str> = self.traces.iter().map(|facts| facts.day.as_str()).collect();
         let machines: HashSet<&str> = self.traces.iter().map(|facts| facts.machine_id.as_str()).collect();
         json!({
-            "program": super::page::PROGRAM, "store": store.path().display().to_string(), "traces": self.traces.len(),
+            "program": PROGRAM, "store": store.path().display().to_string(), "traces": self.traces.len(),
             "machines": machines.len(), "models": several(|facts| &facts.model), "systems": several(|facts| &facts.os),
             "first_day": days.first(), "last_day": days.last(),
         })

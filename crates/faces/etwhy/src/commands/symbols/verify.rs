@@ -48,7 +48,8 @@ enum Fit {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut files = Vec::new();
-    if args.what.is_dir() {
+    let cannot = || format!("{}: cannot open", args.what.display());
+    if std::fs::metadata(&args.what).with_context(cannot)?.is_dir() {
         collect(&args.what, 0, &mut files);
         files.sort();
         if files.is_empty() {

@@ -1,7 +1,7 @@
 //! Finds the stack of each event: brings halves and tickets of one time and thread together.
 
 use super::open::Open;
-use super::work::{Batch, Step, What};
+use super::step::{Batch, Step, What};
 use super::{ANY_TID, Key, NO_PART, WINDOW_NS};
 use crate::model::halves::{Halves, KEYED};
 use etwhy_base::Bytes;

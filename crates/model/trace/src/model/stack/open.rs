@@ -1,6 +1,6 @@
 //! A stack whose halves are still to come.
 
-use super::work::Step;
+use super::step::Step;
 use crate::model::halves::NO_PART;
 
 /// A stack that waits for its halves, and the tickets that wait for it.

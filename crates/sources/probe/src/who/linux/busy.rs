@@ -6,7 +6,8 @@
 
 use super::waits::{FEW_LOOKS, For};
 use super::watched::Watched;
-use crate::who::seen::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
+use crate::who::suspect::{LIKELY, POSSIBLE, PROVEN, Suspect};
+use crate::who::timeline::Seen;
 use crate::words::time;
 use etwhy_knowledge::linux_process;
 use std::collections::HashMap;

@@ -6,7 +6,8 @@
 
 use super::files::small;
 use super::waits::FEW_LOOKS;
-use crate::who::seen::{POSSIBLE, PROVEN, Seen, Suspect};
+use crate::who::suspect::{POSSIBLE, PROVEN, Suspect};
+use crate::who::timeline::Seen;
 use crate::words::time;
 use std::fs::File;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Security products that run.
 
 use super::processes;
-use crate::who::seen::Product;
+use crate::who::suspect::Product;
 use etwhy_knowledge::{LinuxProcessFact, linux_process};
 
 /// Largest list of installed packages that is read.

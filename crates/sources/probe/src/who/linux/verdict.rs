@@ -4,7 +4,8 @@ use super::busy;
 use super::fanotify::Listener;
 use super::waits::{FEW_LOOKS, For, Wait};
 use super::watched::Watched;
-use crate::who::seen::{LIKELY, POSSIBLE, PROVEN, Seen, Suspect};
+use crate::who::suspect::{LIKELY, POSSIBLE, PROVEN, Suspect};
+use crate::who::timeline::Seen;
 use crate::words::time;
 use std::collections::HashMap;
 

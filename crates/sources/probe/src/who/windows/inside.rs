@@ -5,7 +5,8 @@
 
 use crate::who::image::{self, Image, Memory, Patch};
 use crate::who::loaded::{Loaded, strangers};
-use crate::who::seen::{LIKELY, POSSIBLE, Seen, Suspect};
+use crate::who::suspect::{LIKELY, POSSIBLE, Suspect};
+use crate::who::timeline::Seen;
 use etwhy_knowledge::{driver, is_security};
 use etwhy_os::Mapped;
 use etwhy_os::windows::{file_version, modules};

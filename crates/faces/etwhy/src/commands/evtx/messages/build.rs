@@ -23,7 +23,7 @@ pub struct Args {
     /// Replace the database if it is there
     #[arg(long)]
     force: bool,
-    /// No progress on standard error
+    /// Show no progress bar
     #[arg(short, long)]
     quiet: bool,
 }

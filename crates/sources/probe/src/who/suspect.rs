@@ -1,6 +1,5 @@
-//! Who was seen, and how sure that is.
+//! Suspects, and how sure that is.
 
-use super::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// A security product, or a part of one, that was found.
@@ -42,17 +41,6 @@ pub struct Suspect {
     /// reason that the evidence says: a known product or somebody who is told of what the probe does was at work, a library inside the
     /// program replaces what the probe calls or is a known product's, somebody had the processor or disk that the probe was short of).
     pub confidence: String,
-}
-
-/// Who was seen, and what the user should know of it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// The likeliest first.
-    pub suspects: Vec<Suspect>,
-    /// Where the probe's threads waited, and what could not be looked at: notes of a result.
-    pub notes: Vec<String>,
-    /// What those who may work for the probe did, over time.
-    pub timeline: Timeline,
 }
 
 /// The probe was seen waiting for it.

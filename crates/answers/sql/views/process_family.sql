@@ -1,0 +1,42 @@
+-- Families of processes: which of them are one program.
+--
+-- A browser and its children, or an agent and the tools that it starts: findings add up what such processes cost together. A process
+-- belongs to the parent of the same name, and to that parent's parent of the same name. Who started a family is named only if it is a
+-- program that works with its children. What starts anybody's programs (the shell, services, schedulers), and hosts that do what
+-- somebody gave them (shells, interpreters, svchost.exe), does not tie processes together. Idle, System and processes whose name was
+-- not recorded are left out.
+-- Columns:
+-- upid: Process.
+-- name: Image name.
+-- root_upid: The oldest of the family: the process itself, its parent or that one's parent.
+-- starter_upid: Family of the process that started this family; null if that does not tie them together.
+-- script_upid: The same, but where that is a cmd.exe that started fewer than three of this name, the family that started the
+--   cmd.exe, if it has one that counts: a script calls each tool in a cmd.exe of its own.
+-- program: What tells programs from each other: the name and the family that started it, else its own.
+WITH kin AS (
+  SELECT p.upid AS upid, p.name AS name, p.parent_upid AS parent_upid,
+         CASE WHEN g.upid IS NOT NULL THEN g.upid WHEN q.upid IS NOT NULL THEN q.upid ELSE p.upid END AS root,
+         CASE WHEN lower(p.name) IN ('smss.exe', 'csrss.exe', 'wininit.exe', 'winlogon.exe', 'userinit.exe', 'explorer.exe', 'sihost.exe', 'services.exe', 'svchost.exe', 'taskeng.exe', 'taskhost.exe', 'taskhostw.exe', 'taskmgr.exe', 'wmiprvse.exe', 'wsmprovhost.exe', 'dllhost.exe', 'runtimebroker.exe', 'sshd.exe', 'psexesvc.exe') THEN 1 ELSE 0 END AS starts_anybody,
+         CASE WHEN lower(p.name) IN ('svchost.exe', 'w3wp.exe', 'dllhost.exe', 'conhost.exe', 'rundll32.exe', 'wmiprvse.exe', 'msiexec.exe', 'cmd.exe', 'powershell.exe', 'pwsh.exe', 'wscript.exe', 'cscript.exe', 'mshta.exe', 'bash.exe', 'sh.exe', 'java.exe', 'javaw.exe', 'dotnet.exe', 'node.exe', 'python.exe', 'pythonw.exe', 'perl.exe', 'ruby.exe', 'php.exe', 'sqlservr.exe') THEN 1 ELSE 0 END AS hosts_anything
+  FROM process p
+  LEFT JOIN process q ON q.upid = p.parent_upid AND lower(q.name) = lower(p.name)
+  LEFT JOIN process g ON g.upid = q.parent_upid AND lower(g.name) = lower(q.name)
+  WHERE p.pid > 4 AND p.name <> '[unknown]'
+), twins AS (
+  SELECT k.parent_upid AS parent_upid, lower(k.name) AS name, count(*) AS n FROM kin k GROUP BY k.parent_upid, lower(k.name)
+), started AS (
+  SELECT r.upid AS root, s.root AS starter, coalesce(g.root, s.root) AS script
+  FROM kin r
+  JOIN kin s ON s.upid = r.parent_upid AND s.starts_anybody = 0
+  JOIN twins c ON c.parent_upid = s.upid AND c.name = lower(r.name)
+  LEFT JOIN kin g ON g.upid = s.parent_upid AND g.starts_anybody = 0 AND lower(s.name) = 'cmd.exe' AND c.n < 3
+  WHERE r.root = r.upid AND r.hosts_anything = 0
+)
+SELECT k.upid AS upid,
+       k.name AS name,
+       k.root AS root_upid,
+       s.starter AS starter_upid,
+       s.script AS script_upid,
+       lower(k.name) || ' of ' || coalesce(s.starter, k.root) AS program
+FROM kin k
+LEFT JOIN started s ON s.root = k.root
