@@ -118,8 +118,11 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
             };
         }
         if let Some(error) = cause.downcast_ref::<etwhy_counters::CountersError>() {
-            use etwhy_counters::CountersError::{Binary, NoHeader, NotText, Nothing};
-            let is_none = matches!(error, Binary { .. } | NoHeader { .. } | NotText { .. } | Nothing { .. });
+            use etwhy_counters::CountersError::{Binary, Empty, NoHeader, NotText, Nothing};
+            let is_none = matches!(
+                error,
+                Binary { .. } | Empty { .. } | NoHeader { .. } | NotText { .. } | Nothing { .. }
+            );
             return if is_none { Exit::NotATrace } else { Exit::WrongUse };
         }
         if let Some(error) = cause.downcast_ref::<etwhy_input::InputError>() {

@@ -45,6 +45,12 @@ pub enum CountersError {
         /// Lines that were looked at.
         lines: u64,
     },
+    /// No line at all.
+    #[error("{file}: no counter log: the file is empty")]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
     /// Nothing to read.
     #[error("{folder}: no counter log in this folder (*.csv, *.tsv, *.txt){found}")]
     Nothing {

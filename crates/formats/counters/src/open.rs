@@ -90,6 +90,7 @@ pub fn look(path: &Path) -> Result<Log, CountersError> {
             _ if lines > MOST_LINES => {
                 return Err(CountersError::NoHeader { file: path.to_path_buf(), lines: lines - 1 });
             }
+            Line::End if lines == 1 => return Err(CountersError::Empty { file: path.to_path_buf() }),
             Line::End => return Err(CountersError::NoHeader { file: path.to_path_buf(), lines: lines - 1 }),
             Line::TooLong => {}
             Line::Read { .. } => {

@@ -106,6 +106,34 @@ const THREAD_STARTS: &[&str] = &[
     "_LdrpInitialize",
 ];
 
+/// Drivers of disks and volumes of Windows: what file systems hand requests to
+/// (<https://learn.microsoft.com/windows-hardware/drivers/storage/storage-class-drivers>).
+const DISK_DRIVERS: &[&str] = &[
+    "ataport.sys",
+    "cdrom.sys",
+    "classpnp.sys",
+    "disk.sys",
+    "fvevol.sys",
+    "iorate.sys",
+    "partmgr.sys",
+    "rdyboost.sys",
+    "scsiport.sys",
+    "spaceport.sys",
+    "storport.sys",
+    "usbstor.sys",
+    "volmgr.sys",
+    "volmgrx.sys",
+    "volsnap.sys",
+];
+
+/// True for drivers of disks and volumes. A driver that hands requests to them is a file system or a driver of disks itself, not a filter of
+/// files.
+pub fn is_disk_driver(module: &str) -> bool {
+    let name = file_name(module);
+    find(DISK_DRIVERS, |name| name, name).is_some()
+        || driver(name).is_some_and(|fact| fact.category == "storage")
+}
+
 /// True if a kernel module is Windows itself or a host of other modules' code: time in it belongs to whoever
 /// called it. `company` is that of the version resource, empty if unknown; then names decide.
 ///

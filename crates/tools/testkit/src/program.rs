@@ -55,9 +55,11 @@ impl Program {
     pub fn command<T: AsRef<OsStr>>(&self, arguments: &[T]) -> Command {
         let mut command = Command::new(self.path);
         command.args(arguments).stdin(Stdio::null());
-        if let Some(columns) = self.columns {
-            command.env("COLUMNS", columns);
-        }
+        // Whoever runs the tests may have said how wide his terminal is.
+        match self.columns {
+            Some(columns) => command.env("COLUMNS", columns),
+            None => command.env_remove("COLUMNS"),
+        };
         command
     }
 

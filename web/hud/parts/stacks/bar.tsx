@@ -59,7 +59,7 @@ export function Bar(props: { found: string; chart?: boolean }) {
         >
           {[...LEVELS, ...(LEVELS.includes(by.join(",")) ? [] : [by.join(",")])].map((one) => (
             <option key={one} value={one}>
-              {one ? `by ${visible(one.replace(",", ", "))}` : "by stack alone"}
+              {one ? `by ${visible(one.split(",").join(", "))}` : "by stack alone"}
             </option>
           ))}
         </select>

@@ -375,7 +375,7 @@ mod tests {
             let (user, program) = (n * 31 % 800, n % 7);
             let process =
                 if program == 0 { String::new() } else { format!(",\"Image\":\"C:\\\\p{program}.exe\"") };
-            (n % 9 > 0).then(|| format!("{{\"User\":\"u{user}\"{process}}}"))
+            (!n.is_multiple_of(9)).then(|| format!("{{\"User\":\"u{user}\"{process}}}"))
         };
         let fields: Vec<Option<String>> = (0..20_000).map(said).collect();
         assert!(fields.iter().collect::<HashSet<_>>().len() > RECENT);

@@ -9,8 +9,12 @@
 //! the thread in that time, waiting by the stack with which
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
 //! called. What a wait for a file or page was for, file operations, hard faults and disk transfers of the same thread and time tell.
+//! `did` says *mostly* where the cause has less than 90 % of the root's time, and *among other things* below half.
 //!
-//! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told).
+//! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told). Where Windows
+//! had asked a filter about a call of the root (a minifilter, a callback of the registry or of process starts, a hook of system calls), and at
+//! least half of the root's time went there, the filter is named, for that part: by the samples of the run, at least ten, or by the stack of
+//! the wait.
 //!
 //! # What fools it
 //!
@@ -27,6 +31,7 @@ use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_ta
 use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
 use evidence::{Evidence, EvidenceRows};
 use foldhash::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 define_table! {
     /// Roots of critical paths: who the time range was really spent on.
@@ -149,7 +154,7 @@ fn whom<'d>(piece: &Piece<'d>, systems: &HashSet<i64>) -> (i64, i64, Option<Caus
 
 /// The largest sum, and its key.
 fn largest<K: Ord + Copy>(sums: impl Iterator<Item = (K, i64)>) -> Option<(K, i64)> {
-    let mut all: std::collections::BTreeMap<K, i64> = Default::default();
+    let mut all: BTreeMap<K, i64> = Default::default();
     sums.for_each(|(key, ns)| add(all.entry(key).or_default(), ns));
     all.into_iter().max_by_key(|(key, ns)| (*ns, std::cmp::Reverse(*key)))
 }
@@ -283,11 +288,23 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             Cause::Interrupt(_) => evidence.nothing(),
             _ => evidence.run(utid, times),
         };
+        let is_system = systems.contains(&upid);
+        let same = own().filter(|piece| piece.cause == cause).map(length);
+        let mut calls = Calls { same_ns: same.fold(0, i64::saturating_add), ..Calls::default() };
+        for piece in own().filter(|piece| !is_system && in_call(piece.cause)) {
+            if piece.cause == Cause::Work {
+                add(&mut calls.ran_ns, length(piece));
+            } else if let Some(module) = evidence.asked(piece.stack) {
+                add(calls.waits.entry((module, piece.cause)).or_default(), length(piece));
+            }
+        }
+        let runs = own().filter(|piece| !is_system && piece.cause == Cause::Work);
+        calls.request = evidence.calls(runs.map(|piece| (piece.utid, piece.from, piece.to)));
         let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
-        found.push((path, upid, root_ns, cause, cause_ns, utid, request, chain));
+        found.push((path, upid, root_ns, cause, cause_ns, utid, request, calls, chain));
     }
     evidence.look(db);
-    for (path, upid, root_ns, cause, cause_ns, utid, request, chain) in found {
+    for (path, upid, mut root_ns, cause, cause_ns, utid, request, calls, chain) in found {
         let mut seen = evidence.seen_at(request);
         let interrupting = match cause {
             Cause::Interrupt(module) => Some(module),
@@ -300,11 +317,21 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
             (seen.function, seen.callee) = (label, None);
         }
-        let mut did = did(cause, &seen);
-        let driver = match seen.whose.filter(|_| for_others) {
-            _ if interrupting.is_some() => interrupting.map(str::to_owned),
-            Some(Whose::Driver { module, .. }) => facts.module(module).map(|module| module.name.clone()),
-            Some(Whose::Windows { .. }) => None,
+        let mut did = format!("{}{}", how_far(calls.same_ns, root_ns), did(cause, &seen));
+        let ran = evidence.seen_at(calls.request).asked;
+        let ran = ran.map(|(module, part)| (module, (calls.ran_ns as f64 * part) as i64));
+        let asked = most_asked(ran, &calls.waits).filter(|asked| asked.ns.saturating_mul(2) >= root_ns);
+        let driver = match (interrupting, asked, seen.whose.filter(|_| for_others)) {
+            (Some(module), ..) => Some(module.to_owned()),
+            (None, Some(asked), _) => {
+                root_ns = asked.ns;
+                did = format!("{} as a filter in a thread of {}", verb(asked.cause), name(upid));
+                facts.module(asked.module).map(|module| module.name.clone())
+            }
+            (None, None, Some(Whose::Driver { module, .. })) => {
+                facts.module(module).map(|module| module.name.clone())
+            }
+            (None, None, Some(Whose::Windows { .. })) => None,
             _ if for_others => {
                 did.push_str(" (no stack tells whether a driver had queued the work)");
                 None
@@ -327,7 +354,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             root_upid: id(upid),
             root: strings.intern(root),
             root_driver: driver.as_deref().map(|driver| strings.intern(driver)),
-            own: interrupting.is_none() && upid == process_of(path.utid),
+            own: interrupting.is_none() && asked.is_none() && upid == process_of(path.utid),
             root_ns,
             share: root_ns as f64 / path.dur_ns.max(1) as f64,
             cause: strings.intern(cause.name()),
@@ -341,6 +368,63 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         });
     }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+/// Whether the thread did it in its call, where a filter may be asked, and not for want of memory or by somebody's order.
+fn in_call(cause: Cause<'_>) -> bool {
+    match cause {
+        Cause::Work => true,
+        Cause::Wait(class) => !matches!(class, "page_fault" | "throttled" | "suspended"),
+        Cause::Processor | Cause::Disk | Cause::Interrupt(_) => false,
+    }
+}
+
+/// The time of a root: what it mostly did, and what drivers may have of it that were asked about its calls.
+#[derive(Default)]
+struct Calls<'d> {
+    /// Time of what it mostly did, in all threads.
+    same_ns: i64,
+    /// The question in whose code it ran.
+    request: usize,
+    /// For how long it ran.
+    ran_ns: i64,
+    /// Waits in such drivers, by module and class.
+    waits: BTreeMap<(u32, Cause<'d>), i64>,
+}
+
+/// A driver that Windows had asked, its time, and what it mostly did.
+#[derive(Clone, Copy)]
+struct Asked<'d> {
+    module: u32,
+    ns: i64,
+    cause: Cause<'d>,
+}
+
+/// The driver with most time, of runs and waits together.
+fn most_asked<'d>(ran: Option<(u32, i64)>, waits: &BTreeMap<(u32, Cause<'d>), i64>) -> Option<Asked<'d>> {
+    let ran = ran.map(|(module, ns)| ((module, Cause::Work), ns));
+    let all = || ran.into_iter().chain(waits.iter().map(|(key, ns)| (*key, *ns)));
+    let (module, ns) = largest(all().map(|((module, _), ns)| (module, ns)))?;
+    let (cause, _) = largest(all().filter(|((of, _), _)| *of == module).map(|((_, cause), ns)| (cause, ns)))?;
+    Some(Asked { module, ns, cause })
+}
+
+/// What a filter did.
+fn verb(cause: Cause<'_>) -> &'static str {
+    match cause {
+        Cause::Work => "worked",
+        Cause::Wait("sleep") => "slept",
+        _ => "waited",
+    }
+}
+
+/// Whether the root did it all the time.
+fn how_far(part_ns: i64, all_ns: i64) -> &'static str {
+    match (part_ns as f64, all_ns as f64) {
+        (part, all) if part >= 0.9 * all => "",
+        (part, all) if part >= 0.5 * all => "mostly ",
+        _ => "among other things ",
+    }
 }
 
 /// What the root did, in words.

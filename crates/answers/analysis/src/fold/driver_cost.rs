@@ -24,8 +24,9 @@
 //! only interrupted. A module is recognised as Windows by a list of names, else by its company; a module of
 //! which neither is known counts as a driver.
 
-use super::{Fold, Group, NONE, Seen, Sums, freeze, id, text};
+use super::{Cell, Fold, Group, NONE, Seen, Sums, freeze, id, text};
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table};
+use std::collections::BTreeMap;
 
 define_table! {
     /// CPU time that drivers are charged with, from samples: each sample once.
@@ -51,6 +52,9 @@ define_table! {
         os_below_ns: i64 [Ns, Weight],
         /// Time of other layers and drivers that it handed work to: not charged to it.
         passed_on_ns: i64 [Ns, Weight],
+        /// Of this in requests that it handed to disks and volumes itself: file systems do, filters of files do not. Null in extracts and stores
+        /// of before it was known.
+        to_disk_ns: Option<i64> [Ns, Weight],
         /// Time with it on the stack, other drivers below it included.
         inclusive_ns: i64 [Ns, Weight],
         /// Samples with it on the stack.
@@ -63,6 +67,8 @@ pub(crate) struct DriverCosts {
     rows: TableBuilder<DriverCostRow>,
     strings: Strings,
     sums: Sums,
+    /// Time of requests to disks.
+    disks: Sums,
     /// Number that stands for no driver.
     nobody: u32,
 }
@@ -75,6 +81,7 @@ impl DriverCosts {
             rows: TableBuilder::new(memory),
             strings: Strings::new(),
             sums: Sums::new(count + 1),
+            disks: Sums::new(count),
             nobody: count as u32,
         }
     }
@@ -83,13 +90,22 @@ impl DriverCosts {
     pub fn stack(&mut self, fold: &Fold, seen: &Seen<'_>) {
         let (samples, weight) = (seen.row.samples, seen.row.weight);
         self.sums.next();
+        self.disks.next();
         if seen.owner == NONE {
             self.sums.on_stack(self.nobody, samples, weight);
         }
-        for module in seen.part.kernel.iter().map(|&frame| fold.facts.module_of(frame)) {
+        // The two frames that the present one had called.
+        let (mut callee, mut below) = (None, None);
+        for &frame in seen.part.kernel {
+            let module = fold.facts.module_of(frame);
             if fold.facts.is_driver(module) {
                 self.sums.on_stack(module, samples, weight);
+                let handed = callee.filter(|callee| fold.facts.hands_on(*callee, None)).and(below);
+                if callee.into_iter().chain(handed).any(|frame| fold.facts.is_disk(frame)) {
+                    self.disks.on_stack(module, samples, weight);
+                }
             }
+            (callee, below) = (Some(frame), callee);
         }
         let owner = if seen.owner == NONE { self.nobody } else { seen.owner };
         let own = seen.part.leaf().is_some_and(|leaf| fold.facts.module_of(leaf) == owner);
@@ -103,6 +119,7 @@ impl DriverCosts {
 
     /// Writes the rows of a group.
     pub fn flush(&mut self, fold: &Fold, group: &Group) {
+        let disks: BTreeMap<u32, Cell> = self.disks.take().into_iter().collect();
         for (number, cell) in self.sums.take() {
             let module = fold.facts.module(number).cloned().unwrap_or_default();
             self.rows.push(DriverCostRow {
@@ -124,6 +141,7 @@ impl DriverCosts {
                 } else {
                     cell.inclusive.saturating_sub(cell.charged)
                 },
+                to_disk_ns: Some(disks.get(&number).map_or(0, |cell| cell.inclusive)),
                 inclusive_ns: cell.inclusive,
                 samples: cell.samples,
             });

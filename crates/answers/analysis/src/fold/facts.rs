@@ -1,9 +1,9 @@
 //! What is known of frames, by dense numbers of their modules, functions and stack tags.
 
-use super::NONE;
+use super::{NONE, Stack};
 use etwhy_knowledge::{
-    StackTag, WorkHost, category_of, is_layer_crossing, is_os_driver, is_system_library, is_thread_start,
-    stack_tag, work_host,
+    StackTag, WorkHost, category_of, is_disk_driver, is_layer_crossing, is_os_driver, is_system_library,
+    is_thread_start, stack_tag, work_host,
 };
 use etwhy_table::Database;
 use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
@@ -86,6 +86,11 @@ const WORK_QUEUED: u16 = 256;
 const NAMED: u16 = 512;
 /// Kernel code whose function is not known.
 const NAMELESS: u16 = 1024;
+
+/// Windows asks drivers there about a call that is not theirs: minifilters, callbacks of registry, processes and handles.
+const ASKS: u16 = 2048;
+/// A driver of disks or volumes.
+const DISK: u16 = 4096;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -230,6 +235,29 @@ impl Facts {
         self.has(callee, CROSSING | NAMELESS) || (self.has(callee, SERVICE) && hook())
     }
 
+    /// Windows asks drivers there about a call that is not theirs, or the driver stands before a system call as a hook.
+    pub fn asks(&self, caller_of_driver: u32) -> bool {
+        self.has(caller_of_driver, ASKS | SERVICE_DISPATCH)
+    }
+
+    /// The frame is of a driver of disks or volumes of Windows.
+    pub fn is_disk(&self, frame: u32) -> bool {
+        self.has(frame, DISK)
+    }
+
+    /// The frame for which a sample or wait with this stack is charged to a driver: the innermost of the kernel part that is not Windows
+    /// itself, for its own code and for what Windows does on its behalf. `None` if that driver only handed the work to the next layer
+    /// (`etwhy_knowledge::layer_crossings`), which would do it without the driver. With it, the frame of Windows that called the driver.
+    pub fn charged(&self, part: &Stack<'_>) -> Option<(u32, Option<u32>)> {
+        let driver = |frame: &u32| self.is_driver(self.module_of(*frame));
+        let at = part.kernel.iter().position(driver)?;
+        let callee = at.checked_sub(1).and_then(|at| part.kernel.get(at));
+        // Drivers call themselves and one another: what of Windows called the first of them decides whether they are hooks.
+        let outer = part.kernel.iter().skip(at).find(|frame| !driver(frame)).copied();
+        let passed_on = callee.is_some_and(|&callee| self.hands_on(callee, outer));
+        part.kernel.get(at).filter(|_| !passed_on).map(|frame| (*frame, outer))
+    }
+
     /// A thread of the System process begins there.
     pub fn starts_work(&self, frame: u32) -> bool {
         self.has(frame, WORK_START)
@@ -274,6 +302,7 @@ impl Module {
 fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u16 {
     let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
     let mut flags = if crossing { CROSSING } else { 0 };
+    flags |= if kind == Kind::Kernel && is_disk_driver(module) { DISK } else { 0 };
     if function.is_empty() {
         return flags | if kind == Kind::Kernel { NAMELESS } else { 0 };
     }
@@ -294,6 +323,8 @@ fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u16 {
         flags |= if dispatcher { DISPATCH } else { 0 };
         let logs = ["PerfInfoLogSysCall", "KiTrackSystemCall"];
         flags |= if logs.iter().any(|f| function.starts_with(f)) { SYSCALL_EVENT } else { 0 };
+        let asks = tag == Some("callback") || tag == Some("filter") && function.contains("Callbacks");
+        flags |= if asks { ASKS } else { 0 };
     } else {
         flags |= if is_thread_start(function) { THREAD_START } else { 0 };
         let system = ["ntdll.dll", "win32u.dll"].iter().any(|m| module.eq_ignore_ascii_case(m));

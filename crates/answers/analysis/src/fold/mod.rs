@@ -54,20 +54,9 @@ impl Fold {
         Fold { facts: Facts::read(db, with_tags), stacks: Stacks::read(db), groups }
     }
 
-    /// The driver that a sample with this stack is charged to: the innermost module of the kernel part that is not Windows itself, for its
-    /// own code and for what Windows does on its behalf. [`NONE`] if that driver only handed the work to the next layer
-    /// (`etwhy_knowledge::layer_crossings`), which would do it without the driver.
+    /// Number of the driver that a sample with this stack is charged to ([`Facts::charged`]), or [`NONE`].
     pub fn owner(&self, part: &Stack<'_>) -> u32 {
-        let module = |frame: &u32| self.facts.module_of(*frame);
-        let Some(at) = part.kernel.iter().position(|frame| self.facts.is_driver(module(frame))) else {
-            return NONE;
-        };
-        let callee = at.checked_sub(1).and_then(|at| part.kernel.get(at));
-        let driver = part.kernel.get(at).map_or(NONE, module);
-        // Drivers call themselves and one another: what of Windows called the first of them decides whether they are hooks.
-        let outer = part.kernel.iter().skip(at).find(|frame| !self.facts.is_driver(module(frame))).copied();
-        let passed_on = callee.is_some_and(|&callee| self.facts.hands_on(callee, outer));
-        if passed_on { NONE } else { driver }
+        self.facts.charged(part).map_or(NONE, |(frame, _)| self.facts.module_of(frame))
     }
 
     /// The part of a stack that its class is about.

@@ -237,6 +237,31 @@ fn samples_are_charged_once() {
     assert_eq!(vendor("WdFilter.sys"), "WdFilter.sys Microsoft antivirus");
 }
 
+#[test]
+fn a_file_system_hands_its_requests_to_a_disk() {
+    let to_disk = |kernel: &str| {
+        let db = sampled(&[("thread", 1, 10, &format!("{kernel} | ntdll.dll!NtReadFile a.exe!Load"))]);
+        let mut rows = rows(&db, "driver_cost", "driver passed_on_ns to_disk_ns");
+        rows.retain(|row| !row.starts_with('-'));
+        rows.sort();
+        rows.join(", ")
+    };
+    let below = "FltMgr.sys!FltpDispatch ntoskrnl.exe!IofCallDriver ntoskrnl.exe!NtReadFile";
+    let call = "ntoskrnl.exe!IofCallDriver";
+    // A file system of another maker, a filter that was put between, and one in front of Windows' file system.
+    let disk = to_disk(&format!("disk.sys!DiskReadWrite {call} btr.sys!Read {call} {below}"));
+    assert_eq!(disk, "btr.sys 10 10");
+    let both =
+        to_disk(&format!("volsnap.sys!VolSnapRead {call} btr.sys!Read {call} old.sys!Pass {call} {below}"));
+    assert_eq!(both, "btr.sys 10 10, old.sys 10 0");
+    let filter = to_disk(&format!(
+        "disk.sys!DiskReadWrite {call} Ntfs.sys!NtfsRead {call} old.sys!Pass {call} {below}"
+    ));
+    assert_eq!(filter, "old.sys 10 0");
+    // Directly, without a function of the kernel between.
+    assert_eq!(to_disk(&format!("volmgr.sys!VmRead btr.sys!Read {call} {below}")), "btr.sys 10 10");
+}
+
 /// Who is charged with a kernel stack, and who is only in the path; `-` where nobody is.
 fn charged(kernel: &str) -> (String, Vec<String>) {
     let db = sampled(&[("thread", 1, 10, &format!("{kernel} | ntdll.dll!NtReadFile a.exe!Load"))]);

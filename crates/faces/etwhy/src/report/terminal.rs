@@ -19,9 +19,9 @@ pub fn width() -> usize {
     terminal_columns().unwrap_or(100).clamp(40, 400)
 }
 
-/// Columns to use for what programs read line by line, too: only a terminal has any.
+/// Columns to use for what programs read line by line, too: a pipe has none, unless `COLUMNS` gives it some.
 pub fn width_of_rows() -> Option<usize> {
-    stdout().is_terminal().then(width)
+    (stdout().is_terminal() || std::env::var_os("COLUMNS").is_some()).then(width)
 }
 
 /// An entry of a list: a text behind its head, which goes on below itself where a line ends.

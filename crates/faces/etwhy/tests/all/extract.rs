@@ -150,7 +150,7 @@ fn what_was_left_out_is_told() {
     assert!(!ETWHY.run(&["dump", "disk_io", place]).is_empty());
     let (code, _, errors) = ETWHY.ran(&["why", place]);
     assert_eq!(code, 2);
-    assert!(errors.contains("no table") && errors.contains("stack_cost"), "{errors}");
+    assert!(errors.contains("no table alpc") && errors.contains(" others"), "{errors}");
     assert!(errors.contains("left out"), "{errors}");
     let (code, _, errors) = ETWHY.ran(&["path", place, "--process", "solver"]);
     assert_eq!(code, 2);

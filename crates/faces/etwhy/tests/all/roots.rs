@@ -102,7 +102,10 @@ fn the_root_of_a_hang_is_named_by_instance_and_not_the_layer_that_passes_on() {
 fn a_window_that_works_itself_is_its_own_root() {
     let hang = asked(&format!("{HANG}{OWN_WORK}"), "ui.hang", &[]);
     assert_eq!(hang["hits"][0]["culprit"], "editor.exe");
-    assert!(hang["hits"][0]["headline"].str().contains("the program itself worked in editor.exe!Layout"), "{hang:#}");
+    assert!(
+        hang["hits"][0]["headline"].str().contains("the program itself worked in editor.exe!Layout"),
+        "{hang:#}"
+    );
 }
 
 /// DPCs of 20 ms that keep a thread from its processor, and a thread that has 170 ms of work there.

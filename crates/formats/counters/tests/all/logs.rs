@@ -288,8 +288,7 @@ fn what_is_no_counter_log() {
     assert!(matches!(error(1), CountersError::Binary { .. }));
     assert!(matches!(error(2), CountersError::NotText { .. }));
     assert!(
-        matches!(error(3), CountersError::NoHeader { .. })
-            && matches!(error(4), CountersError::NoHeader { .. })
+        matches!(error(3), CountersError::NoHeader { .. }) && matches!(error(4), CountersError::Empty { .. })
     );
     let folder = TempDir::new().unwrap();
     let of_folder =

@@ -18,8 +18,11 @@ pub struct Cell {
     pub json: Option<Piece>,
 }
 
-/// Fields of a layout; more are read the long way.
+/// Fields of a layout, and bytes of their names; more are read the long way, where what a chunk hands over is counted.
 const MOST: usize = 2048;
+const MOST_NAMES: usize = 64 << 10;
+/// Fields that have the same value: more would make a small record large.
+const MOST_SHARED: usize = 4;
 
 impl Cell {
     /// It has no value.
@@ -42,7 +45,17 @@ impl Cell {
     /// True if these can be read as cells: all have names or none has.
     pub(super) fn are_simple(cells: &[Cell]) -> bool {
         let named = cells.iter().filter(|cell| cell.name.is_some()).count();
-        cells.len() <= MOST && (named == 0 || named == cells.len())
+        let names: usize = cells.iter().filter_map(|cell| cell.name.as_ref().map(|name| name.len())).sum();
+        let small = cells.len() <= MOST && names <= MOST_NAMES;
+        small && (named == 0 || named == cells.len()) && !Cell::share(cells)
+    }
+
+    /// True if too many have the same value.
+    fn share(cells: &[Cell]) -> bool {
+        let mut values: Vec<u16> =
+            cells.iter().map(|cell| cell.value).filter(|value| *value != Cell::NOTHING).collect();
+        values.sort_unstable();
+        values.chunk_by(|a, b| a == b).any(|same| same.len() > MOST_SHARED)
     }
 
     /// True if value n is that of cell n.

@@ -35,13 +35,13 @@ pub struct Decoder {
     pub(super) inner: Vec<Raw>,
     /// Text of a value that is made of several.
     scratch: String,
-    /// Bytes of values that the present event may still hand over.
-    left: usize,
+    /// Bytes that the events of the present chunk have handed over.
+    pub(super) spent: usize,
 }
 
-/// Bytes of values that an event hands over. A record has 64 KiB, but definitions may name a value many times, and values inside of
-/// values double with each level.
-const MOST_BYTES: usize = 16 << 20;
+/// Bytes that the events of a chunk hand over, as fields or as XML. A chunk has 64 KiB, but definitions may name a value or a long name
+/// many times, and values inside of values double with each level.
+pub(super) const MOST_BYTES: usize = 32 << 20;
 /// What a value costs besides its bytes.
 const PER_VALUE: usize = 64;
 
@@ -67,6 +67,7 @@ pub(super) enum Root<'c> {
 impl Decoder {
     /// Another chunk begins.
     pub fn next_chunk(&mut self) {
+        self.spent = 0;
         self.templates.next_chunk();
     }
 
@@ -184,7 +185,6 @@ impl Decoder {
         each: &mut impl FnMut(Name<'_>, Value<'_>),
     ) -> Result<(), Fault> {
         let mut unnamed = 0;
-        self.left = MOST_BYTES;
         match &event.root {
             Root::Instance(number, _, instance) => {
                 let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
@@ -195,6 +195,8 @@ impl Decoder {
                 let cells = self.patterns.get(*at).map_or(&[][..], |pattern| &pattern.cells);
                 for cell in cells {
                     let raw = self.values.get(usize::from(cell.value));
+                    let name = cell.name.as_ref().map_or(0, |name| name.len());
+                    spend(&mut self.spent, name.saturating_add(raw.map_or(0, Raw::size)))?;
                     let value = raw.map_or(Value::Null, |raw| raw.value(event.chunk));
                     match &cell.name {
                         Some(name) => each(Name::Named(name), value),
@@ -227,10 +229,7 @@ impl Decoder {
         let mut result = Ok(());
         for item in &program.plan.items {
             let values = self.values.get(first..first + count).unwrap_or(&[]);
-            let Some(left) = self.left.checked_sub(cost(item, values)) else {
-                return Err(Fault::Broken(Broken::Large));
-            };
-            self.left = left;
+            spend(&mut self.spent, cost(item, values))?;
             match item {
                 Item::Nested(number) => {
                     let raw = self.values.get(first..first + count).and_then(|v| v.get(usize::from(*number)));
@@ -352,6 +351,8 @@ impl Decoder {
         let mut instances = Vec::new();
         let result = inline(chunk, from, to, &mut collect, &mut |instance| instances.push(instance));
         for (target, pieces) in found {
+            let name = if let Target::Named(name) = &target { name.len() } else { 0 };
+            spend(&mut self.spent, name)?;
             let mut text = String::new();
             let value = match pieces.as_slice() {
                 [] => Value::Null,
@@ -382,9 +383,16 @@ impl Decoder {
     }
 }
 
-/// What an item costs of the bytes that an event may hand over.
+/// Takes a field of so many bytes from what a chunk may hand over.
+fn spend(spent: &mut usize, bytes: usize) -> Result<(), Fault> {
+    *spent = spent.saturating_add(bytes).saturating_add(PER_VALUE);
+    if *spent > MOST_BYTES { Err(Fault::Broken(Broken::Large)) } else { Ok(()) }
+}
+
+/// Bytes of an item: its name and its values.
 fn cost(item: &Item, values: &[Raw]) -> usize {
     let of = |number: &u16| values.get(usize::from(*number)).map_or(0, Raw::size);
+    let name = if let Item::Field(Some(name), ..) = item { name.len() } else { 0 };
     let bytes = match item {
         Item::Nested(number) | Item::Field(_, Slot::Substitution(number), _) => of(number),
         Item::Field(_, Slot::None, _) => 0,
@@ -397,7 +405,7 @@ fn cost(item: &Item, values: &[Raw]) -> usize {
             atoms.iter().map(size).fold(0, usize::saturating_add)
         }
     };
-    bytes.saturating_add(PER_VALUE)
+    bytes.saturating_add(name)
 }
 
 /// A field without a name: each item of an array is one.

@@ -1,7 +1,7 @@
 //! Events as XML, as Windows writes them.
 
 use super::escape::{Escape as _, Markup, Xml, push_raw, push_str, push_utf16, push_value};
-use super::event::{Decoder, Event, Fault, Root};
+use super::event::{Decoder, Event, Fault, MOST_BYTES, Root};
 use super::flat::{Steps, Then};
 use super::op::Op;
 use super::program::Program;
@@ -11,16 +11,14 @@ use super::value::{Items, Value};
 use crate::abi::{token, value as ty};
 use std::sync::Arc;
 
-/// More than the XML of any record that Windows can write: a record has at most 64 KiB.
-const MOST_BYTES: usize = 16 << 20;
-
 impl Decoder {
     /// Appends the event as XML, on one line. `SAFE`: references stand for what acts on terminals.
     ///
     /// # Errors
     /// If it cannot be read to its end; what stands before is appended.
     pub fn push_xml<const SAFE: bool>(&mut self, event: &Event<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let limit = out.len().saturating_add(MOST_BYTES);
+        let before = out.len();
+        let limit = before.saturating_add(MOST_BYTES.saturating_sub(self.spent));
         let chunk = Decoder::parts(event);
         let asks = if let Root::Instance(number, ..) = &event.root { *number } else { 0 };
         let result = match &event.root {
@@ -41,6 +39,7 @@ impl Decoder {
                 Writer::<SAFE> { decoder: self, chunk, limit, asks }.tokens(*from, *to, 0, out)
             }
         };
+        self.spent = self.spent.saturating_add(out.len().saturating_sub(before));
         result.map_err(Fault::Broken)
     }
 

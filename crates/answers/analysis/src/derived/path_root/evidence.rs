@@ -1,6 +1,6 @@
 //! What samples, stacks, file operations and disk transfers say of a thread's time.
 
-use crate::fold::{Facts, Stacks, Whose, whose_work};
+use crate::fold::{Facts, Stack, Stacks, Whose, whose_work};
 use crate::operators::add;
 use etwhy_table::Database;
 use etwhy_trace::catalog::{
@@ -23,7 +23,12 @@ pub(super) struct Seen {
     pub path: Option<String>,
     /// Whose work it was, if it was done in the System process.
     pub whose: Option<Whose>,
+    /// Driver that Windows asked about a call of the program, a filter or hook, in which most of it went, and its part, 0 to 1.
+    pub asked: Option<(u32, f64)>,
 }
+
+/// Samples that tell in which driver a thread ran.
+const LEAST_SAMPLES: i64 = 10;
 
 /// A function of the program's own, and what it had called.
 type OwnAndCallee = (Option<String>, Option<String>);
@@ -70,6 +75,14 @@ impl Ranges {
     }
 }
 
+/// The driver with most time of those that were asked, and its part of all time.
+fn most_asked(sums: &BTreeMap<Option<u32>, (i64, i64)>) -> Option<(u32, f64)> {
+    let all = sums.values().fold(0i64, |all, (ns, _)| all.saturating_add(*ns));
+    let asked = sums.iter().filter_map(|(module, sums)| module.map(|module| (module, *sums)));
+    let (module, (ns, samples)) = asked.max_by_key(|(module, (ns, _))| (*ns, std::cmp::Reverse(*module)))?;
+    (samples >= LEAST_SAMPLES && all > 0).then(|| (module, ns as f64 / all as f64))
+}
+
 pub(super) struct Evidence<'e> {
     facts: &'e Facts,
     stacks: &'e Stacks,
@@ -103,6 +116,23 @@ impl<'e> Evidence<'e> {
         let request = self.request(Seen::default(), &times);
         self.runs.add(utid, times, request);
         request
+    }
+
+    /// Asks in whose code threads were while they ran, each in a time of its own.
+    pub fn calls(&mut self, times: impl Iterator<Item = (i64, i64, i64)>) -> usize {
+        let request = self.request(Seen::default(), &[]);
+        times.for_each(|(utid, from, to)| self.runs.add(utid, vec![(from, to)], request));
+        request
+    }
+
+    /// The driver that had been asked where a thread waited with this stack.
+    pub fn asked(&self, stack: i64) -> Option<u32> {
+        self.asked_of(&self.stacks.get(stack))
+    }
+
+    fn asked_of(&self, part: &Stack<'_>) -> Option<u32> {
+        let (frame, outer) = self.facts.charged(part)?;
+        outer.is_some_and(|outer| self.facts.asks(outer)).then(|| self.facts.module_of(frame))
     }
 
     /// Asks what a thread waited for that came back with this stack.
@@ -145,6 +175,7 @@ impl<'e> Evidence<'e> {
             callee: callee.and_then(label),
             path: None,
             whose: Some(whose_work(self.facts, &part).0),
+            asked: self.asked_of(&part).map(|module| (module, 1.0)),
         }
     }
 
@@ -161,21 +192,28 @@ impl<'e> Evidence<'e> {
         if self.runs.by_thread.is_empty() {
             return;
         }
-        let mut sums: HashMap<(usize, i64), i64> = HashMap::default();
+        let mut sums: HashMap<(usize, i64), (i64, i64)> = HashMap::default();
         for row in &db.read_or_empty::<SampleRow>() {
             // What DPCs and ISRs did is not the thread's.
             let Some(stack) = row.stack_id().filter(|_| !row.in_dpc() && !row.in_isr()) else { continue };
             let utid = row.utid();
             let ts = row.ts_ns();
             self.runs.overlaps(utid, ts, ts.saturating_add(1), |request, _| {
-                add(sums.entry((request, stack)).or_default(), row.weight_ns());
+                let (ns, samples) = sums.entry((request, stack)).or_default();
+                add(ns, row.weight_ns());
+                add(samples, 1);
             });
         }
         // By own function and callee: the same function has many stacks.
         let mut functions: BTreeMap<usize, BTreeMap<OwnAndCallee, i64>> = BTreeMap::new();
         let mut owners: BTreeMap<usize, BTreeMap<Option<Whose>, i64>> = BTreeMap::new();
-        for ((request, stack), ns) in sums {
+        let mut asked: BTreeMap<usize, BTreeMap<Option<u32>, (i64, i64)>> = BTreeMap::new();
+        for ((request, stack), (ns, samples)) in sums {
             let seen = self.functions(stack);
+            let of =
+                asked.entry(request).or_default().entry(seen.asked.map(|(module, _)| module)).or_default();
+            add(&mut of.0, ns);
+            add(&mut of.1, samples);
             add(owners.entry(request).or_default().entry(seen.whose).or_default(), ns);
             add(functions.entry(request).or_default().entry((seen.function, seen.callee)).or_default(), ns);
         }
@@ -195,6 +233,7 @@ impl<'e> Evidence<'e> {
                 let whose =
                     owners.remove(&request).and_then(|sums| sums.into_iter().max_by_key(|(_, ns)| *ns));
                 seen.whose = whose.and_then(|(whose, _)| whose);
+                seen.asked = asked.remove(&request).and_then(|sums| most_asked(&sums));
             }
         }
     }

@@ -123,6 +123,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     args.reading.rules.load()?;
     let settings_id = args.reading.settings_id()?;
     let first = inbox::list(&given)?;
+    // Without a trace there is no store either, unless traces are waited for.
+    if first.files.is_empty() && args.watch.is_none() {
+        first.shut.iter().for_each(say_shut);
+        bail!("there is no trace in what was given");
+    }
     let (store, lock) = Store::create(&args.output)?;
     let jobs = args.jobs.unwrap_or_else(processors);
     let host = Own::new(&args.reading, &settings_id, jobs, args.memory)?;
@@ -131,10 +136,6 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut memory = Memory::of(&store, args.retry)?;
     let mut shown = Shown::default();
     let Some(pause) = args.watch else {
-        if first.files.is_empty() {
-            first.shut.iter().for_each(say_shut);
-            bail!("there is no trace in what was given");
-        }
         shown.shut = first.shut;
         let summary = once(&store, first.files, &mut memory, &settings, &host, &mut shown, args.quiet)?;
         etwhy_fleet::merge::merge(&store, &lock)?;
