@@ -24,7 +24,10 @@ const NUMBERS: [&str; 8] =
     ["upid", "utid", "stack_id", "frame_id", "file_id", "image_id", "first_ns", "last_ns"];
 
 fn tables() -> Vec<String> {
-    ETWHY.run(&["dump", "--list"]).lines().map(|l| l.split(' ').next().unwrap().to_owned()).collect()
+    let list = ETWHY.run(&["dump", "--list"]);
+    // A meaning that does not fit in a line goes on below itself.
+    let entries = list.lines().filter(|line| !line.starts_with(' '));
+    entries.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
 }
 
 /// Rows of a table without numbers of things, in any order.
