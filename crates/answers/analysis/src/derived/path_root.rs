@@ -13,8 +13,8 @@
 //!
 //! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told). Where Windows
 //! had asked a filter about a call of the root (a minifilter, a callback of the registry or of process starts, a hook of system calls), and at
-//! least half of the root's time went there, the filter is named, for that part: by the samples of the run, at least ten, or by the stack of
-//! the wait.
+//! least half of the root's time went there, the filter is named, for that part, if nobody else has more: by the samples of the run, at least
+//! ten, or by the stack of the wait. Where only several together have half, `did` names them.
 //!
 //! # What fools it
 //!
@@ -290,11 +290,12 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         };
         let is_system = systems.contains(&upid);
         let same = own().filter(|piece| piece.cause == cause).map(length);
-        let mut calls = Calls { same_ns: same.fold(0, i64::saturating_add), ..Calls::default() };
-        for piece in own().filter(|piece| !is_system && in_call(piece.cause)) {
-            if piece.cause == Cause::Work {
-                add(&mut calls.ran_ns, length(piece));
-            } else if let Some(module) = evidence.asked(piece.stack) {
+        let same_ns = same.fold(0, i64::saturating_add);
+        let others = path.pieces.iter().filter(|piece| whom(piece, &systems) != root);
+        let next_ns = largest(others.map(|p| (whom(p, &systems), length(p)))).map_or(0, |(_, ns)| ns);
+        let mut calls = Calls { same_ns, next_ns, ..Calls::default() };
+        for piece in own().filter(|piece| !is_system && piece.cause != Cause::Work && in_call(piece.cause)) {
+            if let Some(module) = evidence.asked(piece.stack) {
                 add(calls.waits.entry((module, piece.cause)).or_default(), length(piece));
             }
         }
@@ -304,7 +305,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         found.push((path, upid, root_ns, cause, cause_ns, utid, request, calls, chain));
     }
     evidence.look(db);
-    for (path, upid, mut root_ns, cause, cause_ns, utid, request, calls, chain) in found {
+    for (path, upid, mut root_ns, mut cause, mut cause_ns, mut utid, request, calls, mut chain) in found {
         let mut seen = evidence.seen_at(request);
         let interrupting = match cause {
             Cause::Interrupt(module) => Some(module),
@@ -317,17 +318,34 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
             (seen.function, seen.callee) = (label, None);
         }
+        // A filter's part, if it is most of what the root did, and nobody else has more.
+        let drivers = calls.drivers(evidence.seen_at(calls.request).asked);
+        let half = |ns: i64| ns.saturating_mul(2) >= root_ns;
+        let asked = drivers.first().copied().filter(|asked| half(asked.ns) && asked.ns >= calls.next_ns);
+        let asked = asked.filter(|_| interrupting.is_none());
         let mut did = format!("{}{}", how_far(calls.same_ns, root_ns), did(cause, &seen));
-        let ran = evidence.seen_at(calls.request).asked;
-        let ran = ran.map(|(module, part)| (module, (calls.ran_ns as f64 * part) as i64));
-        let asked = most_asked(ran, &calls.waits).filter(|asked| asked.ns.saturating_mul(2) >= root_ns);
+        let all = drivers.iter().fold(0i64, |all, asked| all.saturating_add(asked.ns));
+        if asked.is_none() && interrupting.is_none() && half(all) {
+            let names = drivers.iter().filter_map(|asked| facts.module(asked.module)).take(MOST_NAMED);
+            let names: Vec<&str> = names.map(|module| module.name.as_str()).collect();
+            did = format!("was mostly in filters ({})", names.join(", "));
+        }
+        if let Some(asked) = asked {
+            (root_ns, cause, cause_ns) = (asked.ns, asked.cause, asked.cause_ns);
+            let there = |p: &Piece<'_>| {
+                let within = cause == Cause::Work || evidence.asked(p.stack) == Some(asked.module);
+                p.upid == upid && p.cause == cause && within
+            };
+            let threads = path.pieces.iter().filter(|p| there(p));
+            utid =
+                largest(threads.map(|p| (p.utid, p.to.saturating_sub(p.from)))).map_or(-1, |(utid, _)| utid);
+            chain = path.chain(there, process_of);
+            did = format!("{} as a filter in a thread of {}", verb(cause), name(upid));
+            seen = evidence::Seen::default();
+        }
         let driver = match (interrupting, asked, seen.whose.filter(|_| for_others)) {
             (Some(module), ..) => Some(module.to_owned()),
-            (None, Some(asked), _) => {
-                root_ns = asked.ns;
-                did = format!("{} as a filter in a thread of {}", verb(asked.cause), name(upid));
-                facts.module(asked.module).map(|module| module.name.clone())
-            }
+            (None, Some(asked), _) => facts.module(asked.module).map(|module| module.name.clone()),
             (None, None, Some(Whose::Driver { module, .. })) => {
                 facts.module(module).map(|module| module.name.clone())
             }
@@ -384,10 +402,10 @@ fn in_call(cause: Cause<'_>) -> bool {
 struct Calls<'d> {
     /// Time of what it mostly did, in all threads.
     same_ns: i64,
+    /// Time of the one that has most after the root.
+    next_ns: i64,
     /// The question in whose code it ran.
     request: usize,
-    /// For how long it ran.
-    ran_ns: i64,
     /// Waits in such drivers, by module and class.
     waits: BTreeMap<(u32, Cause<'d>), i64>,
 }
@@ -398,15 +416,26 @@ struct Asked<'d> {
     module: u32,
     ns: i64,
     cause: Cause<'d>,
+    cause_ns: i64,
 }
 
-/// The driver with most time, of runs and waits together.
-fn most_asked<'d>(ran: Option<(u32, i64)>, waits: &BTreeMap<(u32, Cause<'d>), i64>) -> Option<Asked<'d>> {
-    let ran = ran.map(|(module, ns)| ((module, Cause::Work), ns));
-    let all = || ran.into_iter().chain(waits.iter().map(|(key, ns)| (*key, *ns)));
-    let (module, ns) = largest(all().map(|((module, _), ns)| (module, ns)))?;
-    let (cause, _) = largest(all().filter(|((of, _), _)| *of == module).map(|((_, cause), ns)| (cause, ns)))?;
-    Some(Asked { module, ns, cause })
+impl<'d> Calls<'d> {
+    /// The drivers with their time of runs and waits together, the one with most first.
+    fn drivers(&self, ran: Vec<(u32, i64)>) -> Vec<Asked<'d>> {
+        let mut causes: BTreeMap<u32, BTreeMap<Cause<'d>, i64>> = BTreeMap::new();
+        let ran = ran.into_iter().map(|(module, ns)| ((module, Cause::Work), ns));
+        for ((module, cause), ns) in ran.chain(self.waits.iter().map(|(key, ns)| (*key, *ns))) {
+            add(causes.entry(module).or_default().entry(cause).or_default(), ns);
+        }
+        let of = |(module, causes): (u32, BTreeMap<Cause<'d>, i64>)| {
+            let ns = causes.values().fold(0i64, |all, ns| all.saturating_add(*ns));
+            let (cause, cause_ns) = largest(causes.into_iter())?;
+            Some(Asked { module, ns, cause, cause_ns })
+        };
+        let mut all: Vec<Asked<'d>> = causes.into_iter().filter_map(of).collect();
+        all.sort_by_key(|asked| (std::cmp::Reverse(asked.ns), asked.module));
+        all
+    }
 }
 
 /// What a filter did.
@@ -460,6 +489,9 @@ fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
         Cause::Wait(_) => at("waited"),
     }
 }
+
+/// Filters that are named where none has most of the time.
+const MOST_NAMED: usize = 4;
 
 /// Process id of the System process.
 const SYSTEM: i64 = 4;

@@ -252,7 +252,7 @@ fn a_file_system_hands_its_requests_to_a_disk() {
     let disk = to_disk(&format!("disk.sys!DiskReadWrite {call} btr.sys!Read {call} {below}"));
     assert_eq!(disk, "btr.sys 10 10");
     let both =
-        to_disk(&format!("volsnap.sys!VolSnapRead {call} btr.sys!Read {call} old.sys!Pass {call} {below}"));
+        to_disk(&format!("disk.sys!DiskReadWrite {call} btr.sys!Read {call} old.sys!Pass {call} {below}"));
     assert_eq!(both, "btr.sys 10 10, old.sys 10 0");
     let filter = to_disk(&format!(
         "disk.sys!DiskReadWrite {call} Ntfs.sys!NtfsRead {call} old.sys!Pass {call} {below}"

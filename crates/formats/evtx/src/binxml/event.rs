@@ -40,7 +40,7 @@ pub struct Decoder {
 }
 
 /// Bytes that the events of a chunk hand over, as fields or as XML. A chunk has 64 KiB, but definitions may name a value or a long name
-/// many times, and values inside of values double with each level.
+/// many times, and values inside of values double with each level. What is read as cells is not counted: each layout is small there.
 pub(super) const MOST_BYTES: usize = 32 << 20;
 /// What a value costs besides its bytes.
 const PER_VALUE: usize = 64;
@@ -195,8 +195,11 @@ impl Decoder {
                 let cells = self.patterns.get(*at).map_or(&[][..], |pattern| &pattern.cells);
                 for cell in cells {
                     let raw = self.values.get(usize::from(cell.value));
-                    let name = cell.name.as_ref().map_or(0, |name| name.len());
-                    spend(&mut self.spent, name.saturating_add(raw.map_or(0, Raw::size)))?;
+                    let bytes = match &cell.name {
+                        Some(name) => name.len().saturating_add(raw.map_or(0, Raw::size)),
+                        None => raw.map_or(0, unnamed_size),
+                    };
+                    spend(&mut self.spent, bytes)?;
                     let value = raw.map_or(Value::Null, |raw| raw.value(event.chunk));
                     match &cell.name {
                         Some(name) => each(Name::Named(name), value),
@@ -323,10 +326,14 @@ impl Decoder {
         let result = match program.and_then(|number| self.templates.get(number)).map(Arc::clone) {
             Some(program) => self.instance_fields(chunk, &program, first, count, depth, unnamed, each),
             None => {
-                for raw in self.values.get(first..).unwrap_or(&[]) {
+                let spent = &mut self.spent;
+                let mut values = self.values.get(first..).unwrap_or(&[]).iter();
+                let all = values.try_for_each(|raw| {
+                    spend(spent, unnamed_size(raw))?;
                     unnamed_field(raw.value(chunk), unnamed, each);
-                }
-                Err(Fault::NoTemplate)
+                    Ok(())
+                });
+                all.and(Err(Fault::NoTemplate))
             }
         };
         self.values.truncate(first);
@@ -389,12 +396,21 @@ fn spend(spent: &mut usize, bytes: usize) -> Result<(), Fault> {
     if *spent > MOST_BYTES { Err(Fault::Broken(Broken::Large)) } else { Ok(()) }
 }
 
+/// Bytes of a value without a name: each item of an array is a field, and has at least one.
+fn unnamed_size(raw: &Raw) -> usize {
+    if raw.is_array() { raw.size().saturating_mul(PER_VALUE) } else { raw.size() }
+}
+
 /// Bytes of an item: its name and its values.
 fn cost(item: &Item, values: &[Raw]) -> usize {
-    let of = |number: &u16| values.get(usize::from(*number)).map_or(0, Raw::size);
+    let raw = |number: &u16| values.get(usize::from(*number));
+    let of = |number: &u16| raw(number).map_or(0, Raw::size);
     let name = if let Item::Field(Some(name), ..) = item { name.len() } else { 0 };
     let bytes = match item {
-        Item::Nested(number) | Item::Field(_, Slot::Substitution(number), _) => of(number),
+        Item::Nested(number) | Item::Field(None, Slot::Substitution(number), _) => {
+            raw(number).map_or(0, unnamed_size)
+        }
+        Item::Field(Some(_), Slot::Substitution(number), _) => of(number),
         Item::Field(_, Slot::None, _) => 0,
         Item::Field(_, Slot::Literal(text), _) => text.len(),
         Item::Field(_, Slot::Mixed(atoms), _) => {

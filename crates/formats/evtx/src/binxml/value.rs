@@ -204,6 +204,7 @@ fn sid(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Items of an array.
+#[derive(Clone)]
 pub struct Items<'a> {
     kind: u8,
     rest: &'a [u8],

@@ -56,10 +56,10 @@ impl Decoder {
 }
 
 /// Values of an instance, and which items of its arrays are meant.
-struct Scope {
+struct Scope<'c> {
     first: usize,
     count: usize,
-    items: Vec<(u16, usize)>,
+    items: Vec<(u16, Value<'c>)>,
 }
 
 struct Writer<'d, 'c, const SAFE: bool> {
@@ -71,18 +71,15 @@ struct Writer<'d, 'c, const SAFE: bool> {
 }
 
 impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
-    fn raw(&self, scope: &Scope, number: u16) -> Option<Raw> {
+    fn raw(&self, scope: &Scope<'c>, number: u16) -> Option<Raw> {
         self.decoder.values.get(scope.first..scope.first + scope.count)?.get(usize::from(number)).copied()
     }
 
     /// A value, or the item of its array that is meant.
-    fn value(&self, scope: &Scope, number: u16) -> Value<'c> {
-        let value = self.raw(scope, number).map_or(Value::Null, |raw| raw.value(self.chunk));
-        match (scope.items.iter().find(|(n, _)| *n == number), value) {
-            (Some((_, item)), Value::Array(kind, bytes)) => {
-                Items::new(kind, bytes).nth(*item).unwrap_or(Value::Null)
-            }
-            _ => value,
+    fn value(&self, scope: &Scope<'c>, number: u16) -> Value<'c> {
+        match scope.items.iter().find(|(n, _)| *n == number) {
+            Some((_, item)) => *item,
+            None => self.raw(scope, number).map_or(Value::Null, |raw| raw.value(self.chunk)),
         }
     }
 
@@ -140,6 +137,9 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
                     push_raw::<Xml<true, SAFE>>(out, kind, size, tail);
                 }
                 Then::Optional(number, before) => {
+                    if out.len() > self.limit {
+                        return Err(Broken::Large);
+                    }
                     let Some(raw) = raw(number) else { continue };
                     if !raw.is_empty(chunk) {
                         let (kind, size, tail) = raw.tail(chunk);
@@ -164,7 +164,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         program: &Program,
         from: usize,
         to: usize,
-        scope: &Scope,
+        scope: &Scope<'c>,
         depth: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Broken> {
@@ -218,16 +218,18 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         at: usize,
         name: &str,
         (end, own): (usize, &[u16]),
-        scope: &Scope,
+        scope: &Scope<'c>,
         depth: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Broken> {
-        let items_of = |number: u16| match self.value(scope, number) {
-            Value::Array(kind, bytes) => Items::new(kind, bytes).count(),
-            _ => 0,
+        let items_of = |number: &u16| match self.value(scope, *number) {
+            Value::Array(kind, bytes) => Some((*number, Items::new(kind, bytes))),
+            _ => None,
         };
-        if let Some((number, items)) = own.iter().map(|n| (*n, items_of(*n))).find(|(_, items)| *items > 1) {
-            for item in 0..items {
+        // One item stands for itself.
+        let several = |(_, items): &(u16, Items<'c>)| items.clone().nth(1).is_some();
+        if let Some((number, items)) = own.iter().filter_map(items_of).find(several) {
+            for item in items {
                 let mut inner = Scope { first: scope.first, count: scope.count, items: scope.items.clone() };
                 inner.items.push((number, item));
                 self.repeated(program, at, name, (end, own), &inner, depth, out)?;
@@ -240,6 +242,9 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         markup::<SAFE>(out, &["<", name]);
         let mut place = at + 1;
         while let Some(Op::Attribute(name, end)) = program.ops.get(place) {
+            if out.len() > self.limit {
+                return Err(Broken::Large);
+            }
             self.attribute(program, place + 1, *end, name, scope, out);
             place = (*end).max(place + 1);
         }
@@ -264,7 +269,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         from: usize,
         to: usize,
         name: &str,
-        scope: &Scope,
+        scope: &Scope<'c>,
         out: &mut Vec<u8>,
     ) {
         let begin = out.len();

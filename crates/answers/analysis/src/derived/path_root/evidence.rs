@@ -6,7 +6,7 @@ use etwhy_table::Database;
 use etwhy_trace::catalog::{
     disk_io::DiskIoRow, file::FileRow, file_io::SlowFileIoRow, hard_fault::HardFaultRow, sample::SampleRow,
 };
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// What [`Evidence::look`] reads.
@@ -23,8 +23,8 @@ pub(super) struct Seen {
     pub path: Option<String>,
     /// Whose work it was, if it was done in the System process.
     pub whose: Option<Whose>,
-    /// Driver that Windows asked about a call of the program, a filter or hook, in which most of it went, and its part, 0 to 1.
-    pub asked: Option<(u32, f64)>,
+    /// Drivers that Windows asked about calls of the program, filters and hooks, and for how long it was in each, ns.
+    pub asked: Vec<(u32, i64)>,
 }
 
 /// Samples that tell in which driver a thread ran.
@@ -75,12 +75,16 @@ impl Ranges {
     }
 }
 
-/// The driver with most time of those that were asked, and its part of all time.
-fn most_asked(sums: &BTreeMap<Option<u32>, (i64, i64)>) -> Option<(u32, f64)> {
-    let all = sums.values().fold(0i64, |all, (ns, _)| all.saturating_add(*ns));
-    let asked = sums.iter().filter_map(|(module, sums)| module.map(|module| (module, *sums)));
-    let (module, (ns, samples)) = asked.max_by_key(|(module, (ns, _))| (*ns, std::cmp::Reverse(*module)))?;
-    (samples >= LEAST_SAMPLES && all > 0).then(|| (module, ns as f64 / all as f64))
+/// The drivers that were asked, and their parts of a run of this length: no more than their samples show. What else ran, with or without a stack,
+/// is `None`.
+fn parts(sums: &BTreeMap<Option<u32>, (i64, i64)>, length: i64) -> Vec<(u32, i64)> {
+    let all = sums.values().fold(0i64, |all, (ns, _)| all.saturating_add(*ns)).max(1);
+    let asked = || sums.iter().filter_map(|(module, sums)| module.map(|module| (module, *sums)));
+    if asked().fold(0i64, |all, (_, (_, samples))| all.saturating_add(samples)) < LEAST_SAMPLES {
+        return Vec::new();
+    }
+    let part = |ns: i64| ns.min((length as f64 * (ns as f64 / all as f64)) as i64);
+    asked().map(|(module, (ns, _))| (module, part(ns))).collect()
 }
 
 pub(super) struct Evidence<'e> {
@@ -89,6 +93,8 @@ pub(super) struct Evidence<'e> {
     seen: Vec<Seen>,
     /// Length of each request's time.
     lengths: Vec<i64>,
+    /// Requests that ask in whose code threads were.
+    calls: HashSet<usize>,
     runs: Ranges,
     waits: Ranges,
 }
@@ -96,7 +102,8 @@ pub(super) struct Evidence<'e> {
 impl<'e> Evidence<'e> {
     pub fn new(facts: &'e Facts, stacks: &'e Stacks) -> Evidence<'e> {
         let (runs, waits) = (Ranges::default(), Ranges::default());
-        Evidence { facts, stacks, seen: Vec::new(), lengths: Vec::new(), runs, waits }
+        let (seen, lengths, calls) = (Vec::new(), Vec::new(), HashSet::default());
+        Evidence { facts, stacks, seen, lengths, calls, runs, waits }
     }
 
     fn request(&mut self, seen: Seen, times: &[(i64, i64)]) -> usize {
@@ -120,8 +127,11 @@ impl<'e> Evidence<'e> {
 
     /// Asks in whose code threads were while they ran, each in a time of its own.
     pub fn calls(&mut self, times: impl Iterator<Item = (i64, i64, i64)>) -> usize {
-        let request = self.request(Seen::default(), &[]);
-        times.for_each(|(utid, from, to)| self.runs.add(utid, vec![(from, to)], request));
+        let times: Vec<(i64, i64, i64)> = times.collect();
+        let lengths: Vec<(i64, i64)> = times.iter().map(|(_, from, to)| (*from, *to)).collect();
+        let request = self.request(Seen::default(), &lengths);
+        self.calls.insert(request);
+        times.into_iter().for_each(|(utid, from, to)| self.runs.add(utid, vec![(from, to)], request));
         request
     }
 
@@ -175,7 +185,7 @@ impl<'e> Evidence<'e> {
             callee: callee.and_then(label),
             path: None,
             whose: Some(whose_work(self.facts, &part).0),
-            asked: self.asked_of(&part).map(|module| (module, 1.0)),
+            asked: Vec::new(),
         }
     }
 
@@ -192,28 +202,36 @@ impl<'e> Evidence<'e> {
         if self.runs.by_thread.is_empty() {
             return;
         }
-        let mut sums: HashMap<(usize, i64), (i64, i64)> = HashMap::default();
+        let mut sums: HashMap<(usize, i64), i64> = HashMap::default();
+        let mut asked: BTreeMap<usize, BTreeMap<Option<u32>, (i64, i64)>> = BTreeMap::new();
         for row in &db.read_or_empty::<SampleRow>() {
             // What DPCs and ISRs did is not the thread's.
-            let Some(stack) = row.stack_id().filter(|_| !row.in_dpc() && !row.in_isr()) else { continue };
-            let utid = row.utid();
-            let ts = row.ts_ns();
-            self.runs.overlaps(utid, ts, ts.saturating_add(1), |request, _| {
-                let (ns, samples) = sums.entry((request, stack)).or_default();
-                add(ns, row.weight_ns());
-                add(samples, 1);
+            if row.in_dpc() || row.in_isr() {
+                continue;
+            }
+            let (stack, ts) = (row.stack_id(), row.ts_ns());
+            self.runs.overlaps(row.utid(), ts, ts.saturating_add(1), |request, _| {
+                if self.calls.contains(&request) {
+                    let of = asked.entry(request).or_default();
+                    let (ns, samples) = of.entry(stack.and_then(|stack| self.asked(stack))).or_default();
+                    add(ns, row.weight_ns());
+                    add(samples, 1);
+                } else if let Some(stack) = stack {
+                    add(sums.entry((request, stack)).or_default(), row.weight_ns());
+                }
             });
+        }
+        for (request, sums) in asked {
+            let length = self.lengths.get(request).copied().unwrap_or(0);
+            if let Some(seen) = self.seen.get_mut(request) {
+                seen.asked = parts(&sums, length);
+            }
         }
         // By own function and callee: the same function has many stacks.
         let mut functions: BTreeMap<usize, BTreeMap<OwnAndCallee, i64>> = BTreeMap::new();
         let mut owners: BTreeMap<usize, BTreeMap<Option<Whose>, i64>> = BTreeMap::new();
-        let mut asked: BTreeMap<usize, BTreeMap<Option<u32>, (i64, i64)>> = BTreeMap::new();
-        for ((request, stack), (ns, samples)) in sums {
+        for ((request, stack), ns) in sums {
             let seen = self.functions(stack);
-            let of =
-                asked.entry(request).or_default().entry(seen.asked.map(|(module, _)| module)).or_default();
-            add(&mut of.0, ns);
-            add(&mut of.1, samples);
             add(owners.entry(request).or_default().entry(seen.whose).or_default(), ns);
             add(functions.entry(request).or_default().entry((seen.function, seen.callee)).or_default(), ns);
         }
@@ -233,7 +251,6 @@ impl<'e> Evidence<'e> {
                 let whose =
                     owners.remove(&request).and_then(|sums| sums.into_iter().max_by_key(|(_, ns)| *ns));
                 seen.whose = whose.and_then(|(whose, _)| whose);
-                seen.asked = asked.remove(&request).and_then(|sums| most_asked(&sums));
             }
         }
     }
@@ -278,5 +295,31 @@ impl<'e> Evidence<'e> {
                 seen.path = Some(path);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn a_filter_has_no_more_of_a_run_than_its_samples_show() {
+        let of = |sums: &[(Option<u32>, i64)], length: i64| {
+            let sums = sums.iter().map(|(module, samples)| (*module, (samples * MS, *samples))).collect();
+            let parts = parts(&sums, length * MS).into_iter();
+            parts.map(|(module, ns)| format!("{module}:{}", ns / MS)).collect::<Vec<_>>().join(" ")
+        };
+        // It runs all the time, or several share it.
+        assert_eq!(of(&[(Some(3), 2000)], 2000), "3:2000");
+        assert_eq!(of(&[(None, 30), (Some(3), 40), (Some(4), 30)], 100), "3:40 4:30");
+        // Most samples have no stack, or none were taken for most of the run.
+        assert_eq!(of(&[(None, 1988), (Some(3), 12)], 2000), "3:12");
+        assert_eq!(of(&[(Some(3), 12)], 2000), "3:12");
+        // Samples at double rate stand for no more than the run.
+        assert_eq!(of(&[(None, 140), (Some(3), 60)], 100), "3:30");
+        // Nine samples tell nothing.
+        assert_eq!(of(&[(Some(3), 9)], 9), "");
     }
 }
