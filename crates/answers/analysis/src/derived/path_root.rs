@@ -328,7 +328,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         if asked.is_none() && interrupting.is_none() && half(all) {
             let names = drivers.iter().filter_map(|asked| facts.module(asked.module)).take(MOST_NAMED);
             let names: Vec<&str> = names.map(|module| module.name.as_str()).collect();
-            did = format!("was mostly in filters ({})", names.join(", "));
+            let word = if names.len() == 1 { "filter" } else { "filters" };
+            did = format!("was mostly in the {word} {}", names.join(", "));
         }
         if let Some(asked) = asked {
             (root_ns, cause, cause_ns) = (asked.ns, asked.cause, asked.cause_ns);
