@@ -14,7 +14,7 @@
 //! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told). Where Windows
 //! had asked a filter about a call of the root (a minifilter, a callback of the registry or of process starts, a hook of system calls), and at
 //! least half of the root's time went there, the filter is named, for that part, if nobody else has more: by the samples of the run, at least
-//! ten, or by the stack of the wait. Where only several together have half, `did` names them.
+//! ten, or by the stack of a sleep: a wait for anything else is nobody's. Where only several together have half, `did` names them.
 //!
 //! # What fools it
 //!
@@ -389,13 +389,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
 }
 
-/// Whether the thread did it in its call, where a filter may be asked, and not for want of memory or by somebody's order.
+/// Whether a filter that had been asked did it: it worked, or slept. Any other wait is somebody else's answer, and who owed it is not known, or the
+/// path would have gone on: without `ReadyThread` a filter that waits for its service had been accused.
 fn in_call(cause: Cause<'_>) -> bool {
-    match cause {
-        Cause::Work => true,
-        Cause::Wait(class) => !matches!(class, "page_fault" | "throttled" | "suspended"),
-        Cause::Processor | Cause::Disk | Cause::Interrupt(_) => false,
-    }
+    matches!(cause, Cause::Work | Cause::Wait("sleep"))
 }
 
 /// The time of a root: what it mostly did, and what drivers may have of it that were asked about its calls.
@@ -441,11 +438,7 @@ impl<'d> Calls<'d> {
 
 /// What a filter did.
 fn verb(cause: Cause<'_>) -> &'static str {
-    match cause {
-        Cause::Work => "worked",
-        Cause::Wait("sleep") => "slept",
-        _ => "waited",
-    }
+    if cause == Cause::Work { "worked" } else { "slept" }
 }
 
 /// Whether the root did it all the time.
