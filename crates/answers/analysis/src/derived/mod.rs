@@ -6,6 +6,7 @@ pub mod counter_cpu;
 pub mod counter_trend;
 pub mod disk_cost;
 pub mod hard_fault_cost;
+pub mod interrupt_driver;
 pub mod interrupt_path;
 pub mod interrupt_spread;
 pub mod interval_cost;
@@ -36,6 +37,7 @@ pub static ALL: &[&DerivedSpec] = &[
     &counter_trend::DERIVED,
     &disk_cost::DERIVED,
     &hard_fault_cost::DERIVED,
+    &interrupt_driver::DERIVED,
     &interrupt_path::DERIVED,
     &interrupt_spread::DERIVED,
     &interval_cost::DERIVED,

@@ -4,7 +4,7 @@
 //!
 //! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
 //! processor meanwhile, and time in the queue of a disk to the processes whose transfers were served meanwhile; what DPCs and ISRs took of
-//! a run is charged to the driver whose routine took most of it. The process with the largest sum is the root, and its largest group of
+//! a run is charged to the driver whose routine took most of it; of a framework's, to the driver behind it (`interrupt_driver`). The process with the largest sum is the root, and its largest group of
 //! pieces (running, waiting for one class of things, keeping the processor or the disk) the cause. Running is explained by the samples of
 //! the thread in that time, waiting by the stack with which
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
@@ -24,6 +24,7 @@
 mod disk;
 mod evidence;
 
+use super::interrupt_driver::{self, InterruptDriverRow};
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, Stacks, StacksRows, Whose, freeze, id};
 use crate::operators::add;
@@ -89,7 +90,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&PATH_ROOT],
-    reads: reads::<(CriticalPathRow, ThreadRow, ProcessRow, StacksRows, FactsRows, EvidenceRows)>,
+    reads: reads::<(CriticalPathRow, ThreadRow, ProcessRow, InterruptDriverRow, StacksRows, FactsRows, EvidenceRows)>,
     on_demand: false,
     make,
 };
@@ -261,6 +262,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let names = names(db);
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
     let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
+    let behind = interrupt_driver::behind(db);
     let mut evidence = Evidence::new(&facts, &stacks);
     let mut found = Vec::new();
     for path in &paths {
@@ -345,7 +347,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             seen = evidence::Seen::default();
         }
         let driver = match (interrupting, asked, seen.whose.filter(|_| for_others)) {
-            (Some(module), ..) => Some(module.to_owned()),
+            (Some(module), ..) => {
+                let driver = behind.get(&module.to_ascii_lowercase());
+                Some(driver.map_or_else(|| module.to_owned(), String::clone))
+            }
             (None, Some(asked), _) => facts.module(asked.module).map(|module| module.name.clone()),
             (None, None, Some(Whose::Driver { module, .. })) => {
                 facts.module(module).map(|module| module.name.clone())
@@ -358,7 +363,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             _ => None,
         };
         let root = driver.as_deref().unwrap_or_else(|| name(upid));
-        let chain: Vec<&str> = chain.iter().map(|upid| name(*upid)).chain(driver.as_deref()).collect();
+        let host = interrupting.filter(|module| driver.as_deref() != Some(*module));
+        let chain = chain.iter().map(|upid| name(*upid)).chain(host).chain(driver.as_deref());
+        let chain = chain.collect::<Vec<&str>>().join(" > ");
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
         let (function, callee, file) = (text(&seen.function), text(&seen.callee), text(&seen.path));
         rows.push(PathRootRow {
@@ -383,7 +390,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             callee,
             path: file,
             did: strings.intern(&did),
-            chain: strings.intern(&chain.join(" > ")),
+            chain: strings.intern(&chain),
         });
     }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
