@@ -364,7 +364,7 @@ struct Finished {
 }
 
 /// Writes a scenario: the trace at `out`, `<out without extension>.truth.json` and a `symbols` folder beside
-/// it. `progress` is called now and then with the bytes of records so far.
+/// it. `progress` is called now and then with the bytes of records so far. A trace that cannot be written to its end is removed.
 ///
 /// # Errors
 /// [`ScenarioError::Io`] when a file cannot be written, [`ScenarioError::Text`] when an event of the
@@ -376,7 +376,13 @@ pub fn write(scenario: &Scenario, out: &Path, progress: &mut dyn FnMut(u64)) -> 
     };
     let file = File::create(out).map_err(at(out))?;
     let sink: Box<dyn Sink> = Box::new(BufWriter::with_capacity(1 << 20, file));
-    let (written, truth, finished) = scenario.run(sink, progress).map_err(|e| scenario.io(e, out))?;
+    let run = scenario.run(sink, progress).map_err(|e| scenario.io(e, out)).inspect_err(|_| {
+        // Not a device that stands there.
+        if out.is_file() {
+            let _ = std::fs::remove_file(out);
+        }
+    });
+    let (written, truth, finished) = run?;
     let facts = &finished.world.facts;
     if facts.losses.iter().any(|l| l.buffers) {
         let ticks = |ns: i64| facts.setup.ticks_at(ns);

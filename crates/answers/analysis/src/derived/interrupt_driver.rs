@@ -123,7 +123,8 @@ mod tests {
         let mut db = Database::new();
         db.insert(paths.finish(&freeze_plain(strings).unwrap()).unwrap());
         let made = make(&db, &memory).unwrap();
-        let row = |row| ["class", "host", "driver"].map(|c| made[0].text(row, c).unwrap().to_owned()).join(" ");
+        let row =
+            |row| ["class", "host", "driver"].map(|c| made[0].text(row, c).unwrap().to_owned()).join(" ");
         (0..made[0].rows()).map(row).collect::<Vec<_>>().are(&["dpc NDIS.SYS flt.sys"]);
     }
 }

@@ -3,7 +3,7 @@
 //! # How it is computed
 //!
 //! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
-//! processor meanwhile, and time in the queue of a disk to the processes whose transfers were served meanwhile; what DPCs and ISRs took of
+//! processor meanwhile (to nobody, if that is not known or nobody had it), and time in the queue of a disk to the processes whose transfers were served meanwhile; what DPCs and ISRs took of
 //! a run is charged to the driver whose routine took most of it; of a framework's, to the driver behind it (`interrupt_driver`). The process with the largest sum is the root, and its largest group of
 //! pieces (running, waiting for one class of things, keeping the processor or the disk) the cause. Running is explained by the samples of
 //! the thread in that time, waiting by the stack with which
@@ -90,7 +90,15 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&PATH_ROOT],
-    reads: reads::<(CriticalPathRow, ThreadRow, ProcessRow, InterruptDriverRow, StacksRows, FactsRows, EvidenceRows)>,
+    reads: reads::<(
+        CriticalPathRow,
+        ThreadRow,
+        ProcessRow,
+        InterruptDriverRow,
+        StacksRows,
+        FactsRows,
+        EvidenceRows,
+    )>,
     on_demand: false,
     make,
 };
@@ -227,8 +235,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 continue;
             }
         };
+        let nobody = cause == Cause::Processor && row.displaced_by_utid().is_none();
         let charged = row.displaced_by_utid().unwrap_or_else(|| row.utid());
         let mut piece = |from: i64, to: i64, (upid, utid): (i64, i64), cause| {
+            if nobody && cause == Cause::Processor {
+                add(&mut path.unknown_ns, to.saturating_sub(from));
+                return;
+            }
             path.pieces.push(Piece {
                 from,
                 to,

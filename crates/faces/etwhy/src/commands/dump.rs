@@ -28,6 +28,7 @@ use etwhy_trace::catalog::{
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Declaration.
@@ -46,17 +47,15 @@ pub static COMMAND: Command = Command {
                etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
                etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
                etwhy dump sample trace.etl --format parquet -o samples.parquet",
-    build: |command| {
-        let without_trace = ["list", "help_table"];
-        Args::augment_args(command).mut_arg("traces", |arg| arg.required_unless_present_any(without_trace))
-    },
+    // `in_either_order` says what is missing.
+    build: |command| Args::augment_args(command).mut_arg("traces", |arg| arg.required(false)),
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 
 #[derive(clap::Args, Clone)]
 struct Args {
     /// Table to print
-    #[arg(value_name = "TABLE", required_unless_present = "list")]
+    #[arg(value_name = "TABLE")]
     table: Option<String>,
     #[command(flatten)]
     trace: TraceArgs,
@@ -97,7 +96,32 @@ struct Args {
     help_table: bool,
 }
 
-fn run(args: Args) -> anyhow::Result<Exit> {
+fn is_table(name: &str) -> bool {
+    specs().any(|spec| spec.name.eq_ignore_ascii_case(name))
+}
+
+/// Puts the table first if a trace stands there, and says what is missing.
+fn in_either_order(args: &mut Args) -> anyhow::Result<()> {
+    let Some(table) = &mut args.table else {
+        bail!("which table? `etwhy dump --list` names them");
+    };
+    let traces = &mut args.trace.traces;
+    if !is_table(table) && Path::new(table.as_str()).exists() {
+        let Some(at) = traces.iter().position(|trace| is_table(&trace.to_string_lossy())) else {
+            bail!(
+                "{table}: which table of it? `etwhy dump --list` names them, `etwhy dump TABLE {table}` prints one"
+            );
+        };
+        let trace = std::mem::replace(table, traces.remove(at).to_string_lossy().into_owned());
+        traces.insert(0, trace.into());
+    }
+    if traces.is_empty() && !args.trace.demo && !args.help_table && is_table(table) {
+        bail!("which trace? `etwhy dump {table} TRACE.etl`, or --demo");
+    }
+    Ok(())
+}
+
+fn run(mut args: Args) -> anyhow::Result<Exit> {
     let mut out = out();
     if args.list {
         let mut all: Vec<_> = specs().collect();
@@ -108,6 +132,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         out.flush()?;
         return Ok(Exit::Done);
     }
+    in_either_order(&mut args)?;
     let name = args.table.clone().unwrap_or_default();
     let Some(spec) = specs().find(|s| s.name.eq_ignore_ascii_case(&name)) else {
         if let Some(view) = etwhy_sql::views::all().find(|v| v.name.eq_ignore_ascii_case(&name)) {

@@ -36,7 +36,7 @@ pub static COMMAND: Command = Command {
 struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// The query, if it is not the last word behind the traces
+    /// The query, if it is not a word beside the traces
     #[arg(long, short = 'c', value_name = "SQL")]
     command: Option<String>,
     #[command(flatten)]
@@ -70,9 +70,11 @@ pub(crate) fn tables_of<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<St
 
 fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.command.is_none() {
+        // The query may stand before the traces too.
         let is_query =
-            |path: &mut PathBuf| !path.exists() && path.to_string_lossy().contains(char::is_whitespace);
-        args.command = args.trace.traces.pop_if(is_query).map(|query| query.to_string_lossy().into_owned());
+            |path: &PathBuf| !path.exists() && path.to_string_lossy().contains(char::is_whitespace);
+        let query = args.trace.traces.iter().rposition(is_query).map(|at| args.trace.traces.remove(at));
+        args.command = query.map(|query| query.to_string_lossy().into_owned());
     }
     if args.trace.traces.is_empty() && !args.trace.demo {
         bail!("which trace? Name it in front of the query, or use --demo");

@@ -167,3 +167,16 @@ fn a_trace_without_system_calls_is_not_done() {
     let output = etwhy(folder.path(), "strace t.etl").output().unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{}", text(&output.stderr));
 }
+
+/// Half a trace would look like a damaged one.
+#[test]
+fn a_trace_that_does_not_fit_is_not_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_etwhy");
+    let line = format!("trap '' XFSZ; ulimit -f 100; exec '{program}' synth --demo -o half.etl");
+    let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("half.etl: cannot write: File too large"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!folder.path().join("half.etl").exists());
+}
