@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::{InputOptions, Kind, WantedFiles};
+use etwhy_base::units::counted;
 
 /// A reason why an input cannot be used at all.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +44,8 @@ pub enum InputError {
     },
     /// A folder without traces.
     #[error(
-        "{}: no {} files in this folder ({others} other files). Name an archive or a file instead{}",
-        folder.display(), wanted.ending(), if *deeper { ", or use --recursive to look into the folders inside" } else { "" }
+        "{}: no {} files in this folder ({}). Name an archive or a file instead{}",
+        folder.display(), wanted.ending(), others_text(*others), if *deeper { ", or use --recursive to look into the folders inside" } else { "" }
     )]
     NoTraceInFolder {
         /// The folder as the user named it.
@@ -138,10 +139,17 @@ pub enum InputError {
     NothingNamed,
 }
 
+fn others_text(others: usize) -> String {
+    match others {
+        0 => "no other files".to_owned(),
+        _ => counted(others as i128, "other file", "other files"),
+    }
+}
+
 fn members_text(members: usize, examples: &[String]) -> String {
     let named = if examples.is_empty() { String::new() } else { format!(": {}", examples.join(", ")) };
     let more = if !examples.is_empty() && members > examples.len() { ", …" } else { "" };
-    format!("{members} member{}{named}{more}", if members == 1 { "" } else { "s" })
+    format!("{}{named}{more}", counted(members as i128, "member", "members"))
 }
 
 /// What to do with something else than what was asked for.

@@ -40,6 +40,15 @@ pub struct Scratch {
     mark: Option<File>,
 }
 
+/// The error without the name of a temporary folder, which says nothing to who named the target.
+fn without_path(error: io::Error) -> io::Error {
+    let said = error.to_string();
+    match said.split_once(" at path ") {
+        Some((said, _)) => io::Error::new(error.kind(), said),
+        None => error,
+    }
+}
+
 impl Scratch {
     /// A folder in `parent`, or in the system's folder for temporary files. Nobody else may look into it.
     ///
@@ -59,7 +68,7 @@ impl Scratch {
     /// The system's.
     pub fn beside(target: &Path) -> io::Result<Scratch> {
         let parent = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Scratch::named(&format!(".{PREFIX}"), parent, false)
+        Scratch::named(&format!(".{PREFIX}"), parent, false).map_err(without_path)
     }
 
     /// `own`: nobody else may look into it. What becomes an ordinary folder has the rights of one.
@@ -125,5 +134,18 @@ impl Drop for Scratch {
             let _ = writeln!(io::stderr(), "etwhy: {}: could not be removed: {error}", self.path.display());
         }
         live::forget(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_no_temporary_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Scratch::beside(&folder.path().join("missing/file.csv")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!error.to_string().contains("tmp"), "{error}");
     }
 }
