@@ -9,6 +9,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("cpu_by_process", include_str!("../views/cpu_by_process.sql")),
     ("cpu_by_stack_tag", include_str!("../views/cpu_by_stack_tag.sql")),
     ("disk_by_process", include_str!("../views/disk_by_process.sql")),
+    ("disk_rival", include_str!("../views/disk_rival.sql")),
     ("dpc_by_module", include_str!("../views/dpc_by_module.sql")),
     ("file_by_filter", include_str!("../views/file_by_filter.sql")),
     ("file_by_process", include_str!("../views/file_by_process.sql")),

@@ -3,7 +3,8 @@
 -- A browser and its children, or an agent and the tools that it starts: findings add up what such processes cost together. A process
 -- belongs to the parent of the same name, and to that parent's parent of the same name. Who started a family is named only if it is a
 -- program that works with its children. What starts anybody's programs (the shell, services, schedulers), and hosts that do what
--- somebody gave them (shells, interpreters, svchost.exe), does not tie processes together. Idle, System and processes whose name was
+-- somebody gave them (shells, interpreters, svchost.exe), does not tie processes together. But three or more processes of one name and
+-- parent that ran one after the other are one program that is started again and again, whoever starts it. Idle, System and processes whose name was
 -- not recorded are left out.
 -- Columns:
 -- upid: Process.
@@ -24,13 +25,21 @@ WITH kin AS (
   WHERE p.pid > 4 AND p.name <> '[unknown]'
 ), twins AS (
   SELECT k.parent_upid AS parent_upid, lower(k.name) AS name, count(*) AS n FROM kin k GROUP BY k.parent_upid, lower(k.name)
+), runs AS (
+  SELECT p.parent_upid AS parent_upid, lower(p.name) AS name,
+         CASE WHEN coalesce(p.start_ns, 0) < max(coalesce(p.end_ns, 9223372036854775807)) OVER (PARTITION BY p.parent_upid, lower(p.name) ORDER BY coalesce(p.start_ns, 0), p.upid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 1 ELSE 0 END AS overlaps
+  FROM process p
+  WHERE p.pid > 4 AND p.parent_upid IS NOT NULL
+), restarted AS (
+  SELECT r.parent_upid AS parent_upid, r.name AS name FROM runs r GROUP BY r.parent_upid, r.name HAVING count(*) >= 3 AND sum(r.overlaps) = 0
 ), started AS (
   SELECT r.upid AS root, s.root AS starter, coalesce(g.root, s.root) AS script
   FROM kin r
-  JOIN kin s ON s.upid = r.parent_upid AND s.starts_anybody = 0
+  JOIN kin s ON s.upid = r.parent_upid
   JOIN twins c ON c.parent_upid = s.upid AND c.name = lower(r.name)
   LEFT JOIN kin g ON g.upid = s.parent_upid AND g.starts_anybody = 0 AND lower(s.name) = 'cmd.exe' AND c.n < 3
-  WHERE r.root = r.upid AND r.hosts_anything = 0
+  LEFT JOIN restarted t ON t.parent_upid = s.upid AND t.name = lower(r.name)
+  WHERE r.root = r.upid AND r.hosts_anything = 0 AND (s.starts_anybody = 0 OR t.name IS NOT NULL)
 )
 SELECT k.upid AS upid,
        k.name AS name,

@@ -23,6 +23,7 @@
 
 mod disk;
 mod evidence;
+mod share;
 
 use super::interrupt_driver::{self, InterruptDriverRow};
 use crate::derive::DerivedSpec;
@@ -32,6 +33,7 @@ use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_ta
 use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
 use evidence::{Evidence, EvidenceRows};
 use foldhash::{HashMap, HashSet};
+pub use share::{PATH_SHARE, PathShareRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -89,7 +91,7 @@ define_table! {
 
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&PATH_ROOT],
+    tables: &[&PATH_ROOT, &PATH_SHARE],
     reads: reads::<(
         CriticalPathRow,
         ThreadRow,
@@ -142,6 +144,12 @@ struct Piece<'d> {
     stack: i64,
 }
 
+impl Piece<'_> {
+    fn length(&self) -> i64 {
+        self.to.saturating_sub(self.from)
+    }
+}
+
 /// A path, latest piece first.
 struct Path<'d> {
     id: i64,
@@ -155,10 +163,27 @@ struct Path<'d> {
     pieces: Vec<Piece<'d>>,
 }
 
-/// Whom a piece is charged to: a process, of System a thread, since its threads work for different drivers, or a module with its interrupts.
-fn whom<'d>(piece: &Piece<'d>, systems: &HashSet<i64>) -> (i64, i64, Option<Cause<'d>>) {
-    let utid = if systems.contains(&piece.upid) { piece.utid } else { -1 };
-    (piece.upid, utid, Some(piece.cause).filter(|cause| matches!(cause, Cause::Interrupt(_))))
+/// Whom a piece is charged to: a process, with a driver for whom a thread of System worked, or a module with its interrupts.
+type Whom<'d> = (i64, i64, Option<Cause<'d>>);
+
+/// What the System process did in a path, by thread: the drivers for whom it worked.
+type Workers = HashMap<(i64, i64), u32>;
+
+/// Whom pieces of a path are charged to. System's threads work for different drivers, and those whose driver is not known stay apart; what it
+/// transfers is its own.
+fn charging<'p, 'd>(
+    path: &'p Path<'d>,
+    systems: &'p HashSet<i64>,
+    workers: &'p Workers,
+) -> impl Fn(&Piece<'d>) -> Whom<'d> + use<'p, 'd> {
+    move |piece| {
+        let worker = match piece.cause {
+            _ if !systems.contains(&piece.upid) => -1,
+            Cause::Disk => -1,
+            _ => workers.get(&(path.id, piece.utid)).map_or(piece.utid, |&module| -2 - i64::from(module)),
+        };
+        (piece.upid, worker, Some(piece.cause).filter(|cause| matches!(cause, Cause::Interrupt(_))))
+    }
 }
 
 /// The largest sum, and its key.
@@ -195,10 +220,12 @@ impl Path<'_> {
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<PathRootRow>::new(memory);
+    let mut shares = TableBuilder::<PathShareRow>::new(memory);
     let mut strings = Strings::new();
     let links = db.read_or_empty::<CriticalPathRow>();
     if links.is_empty() {
-        return Ok(vec![rows.finish(&freeze(strings, db)?)?]);
+        let strings = freeze(strings, db)?;
+        return Ok(vec![rows.finish(&strings)?, shares.finish(&strings)?]);
     }
     let threads = db.read_or_empty::<ThreadRow>();
     let process_of = |utid: i64| threads.get(utid).and_then(|thread| thread.upid()).unwrap_or(-1);
@@ -276,51 +303,53 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
     let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
     let behind = interrupt_driver::behind(db);
+    let workers = workers(db, &paths, &systems, (&facts, &stacks));
     let mut evidence = Evidence::new(&facts, &stacks);
     let mut found = Vec::new();
     for path in &paths {
-        let length = |piece: &Piece<'_>| piece.to.saturating_sub(piece.from);
-        let Some((root, root_ns)) = largest(path.pieces.iter().map(|p| (whom(p, &systems), length(p))))
-        else {
-            continue;
-        };
+        let whom = charging(path, &systems, &workers);
+        let sums = share::sums(path, &whom);
+        let Some(&(root, root_ns)) = sums.first() else { continue };
         let upid = root.0;
-        let own = || path.pieces.iter().filter(|piece| whom(piece, &systems) == root);
-        let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), length(p)))) else {
+        let own = || path.pieces.iter().filter(|piece| whom(piece) == root);
+        let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), p.length()))) else {
             continue;
         };
         let pieces: Vec<&Piece<'_>> = own().filter(|p| p.cause == cause && p.utid == utid).collect();
-        let times: Vec<(i64, i64)> = pieces.iter().map(|p| (p.from, p.to)).collect();
-        // A thread that had the processor ran, on whatever stack.
-        let request = match cause {
-            Cause::Wait(_) => {
-                let stack =
-                    largest(pieces.iter().map(|p| (p.stack, length(p)))).map_or(-1, |(stack, _)| stack);
-                evidence.wait(utid, stack, times)
-            }
-            // Its transfers tell which file it had the disk for.
-            Cause::Disk => evidence.wait(utid, -1, times),
-            Cause::Interrupt(_) => evidence.nothing(),
-            _ => evidence.run(utid, times),
-        };
-        let is_system = systems.contains(&upid);
-        let same = own().filter(|piece| piece.cause == cause).map(length);
+        let request = evidence.of(cause, utid, &pieces);
+        let same = own().filter(|piece| piece.cause == cause).map(Piece::length);
         let same_ns = same.fold(0, i64::saturating_add);
-        let others = path.pieces.iter().filter(|piece| whom(piece, &systems) != root);
-        let next_ns = largest(others.map(|p| (whom(p, &systems), length(p)))).map_or(0, |(_, ns)| ns);
-        let mut calls = Calls { same_ns, next_ns, ..Calls::default() };
-        for piece in own().filter(|piece| !is_system && piece.cause != Cause::Work && in_call(piece.cause)) {
-            if let Some(module) = evidence.asked(piece.stack) {
-                add(calls.waits.entry((module, piece.cause)).or_default(), length(piece));
-            }
-        }
-        let runs = own().filter(|piece| !is_system && piece.cause == Cause::Work);
-        calls.request = evidence.calls(runs.map(|piece| (piece.utid, piece.from, piece.to)));
+        let next_ns = sums.get(1).map_or(0, |(_, ns)| *ns);
+        let is_system = |upid: i64| systems.contains(&upid);
+        let parties = share::parties(path, &sums, &whom, &is_system, &mut evidence);
         let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
-        found.push((path, upid, root_ns, cause, cause_ns, utid, request, calls, chain));
+        found.push((path, upid, root_ns, cause, cause_ns, utid, request, (same_ns, next_ns), parties, chain));
     }
     evidence.look(db);
-    for (path, upid, mut root_ns, mut cause, mut cause_ns, mut utid, request, calls, mut chain) in found {
+    let module_name = |module: u32| facts.module(module).map(|module| module.name.clone());
+    let driver_of = |whom: &Whom<'_>| match whom {
+        (_, _, Some(Cause::Interrupt(module))) => {
+            Some(behind.get(&module.to_ascii_lowercase()).cloned().unwrap_or_else(|| (*module).to_owned()))
+        }
+        (_, worker, _) if *worker <= -2 => u32::try_from(-2 - worker).ok().and_then(module_name),
+        _ => None,
+    };
+    for found in found {
+        let (
+            path,
+            upid,
+            mut root_ns,
+            mut cause,
+            mut cause_ns,
+            mut utid,
+            request,
+            (same_ns, next_ns),
+            parties,
+            mut chain,
+        ) = found;
+        let parties: Vec<_> = parties.iter().map(|party| (party, party.calls.drivers(&evidence))).collect();
+        let label = |upid: i64| name(upid).to_owned();
+        share::write(&mut shares, &mut strings, path, &parties, &driver_of, &module_name, &label);
         let mut seen = evidence.seen_at(request);
         let interrupting = match cause {
             Cause::Interrupt(module) => Some(module),
@@ -334,40 +363,36 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             (seen.function, seen.callee) = (label, None);
         }
         // A filter's part, if it is most of what the root did, and nobody else has more.
-        let drivers = calls.drivers(evidence.seen_at(calls.request).asked);
+        let drivers = parties.first().map(|(_, asked)| asked.as_slice()).unwrap_or_default();
         let half = |ns: i64| ns.saturating_mul(2) >= root_ns;
-        let asked = drivers.first().copied().filter(|asked| half(asked.ns) && asked.ns >= calls.next_ns);
+        let asked = drivers.first().copied().filter(|asked| half(asked.ns) && asked.ns >= next_ns);
         let asked = asked.filter(|_| interrupting.is_none());
-        let mut did = format!("{}{}", how_far(calls.same_ns, root_ns), did(cause, &seen));
+        let mut did = format!("{}{}", how_far(same_ns, root_ns), did(cause, &seen));
         let all = drivers.iter().fold(0i64, |all, asked| all.saturating_add(asked.ns));
         if asked.is_none() && interrupting.is_none() && half(all) {
             let names = drivers.iter().filter_map(|asked| facts.module(asked.module)).take(MOST_NAMED);
             let names: Vec<&str> = names.map(|module| module.name.as_str()).collect();
             let word = if names.len() == 1 { "filter" } else { "filters" };
             did = format!("was mostly in the {word} {}", names.join(", "));
+        } else if asked.is_none() && interrupting.is_none() {
+            root_ns = root_ns.saturating_sub(all);
         }
         if let Some(asked) = asked {
             (root_ns, cause, cause_ns) = (asked.ns, asked.cause, asked.cause_ns);
             let there = |p: &Piece<'_>| {
-                let within = cause == Cause::Work || evidence.asked(p.stack) == Some(asked.module);
-                p.upid == upid && p.cause == cause && within
+                let ran = cause == Cause::Work && matches!(p.cause, Cause::Work | Cause::Processor);
+                p.upid == upid && (ran || p.cause == cause && evidence.asked(p.stack) == Some(asked.module))
             };
             let threads = path.pieces.iter().filter(|p| there(p));
-            utid =
-                largest(threads.map(|p| (p.utid, p.to.saturating_sub(p.from)))).map_or(-1, |(utid, _)| utid);
+            utid = largest(threads.map(|p| (p.utid, p.length()))).map_or(-1, |(utid, _)| utid);
             chain = path.chain(there, process_of);
             did = format!("{} as a filter in a thread of {}", verb(cause), name(upid));
             seen = evidence::Seen::default();
         }
         let driver = match (interrupting, asked, seen.whose.filter(|_| for_others)) {
-            (Some(module), ..) => {
-                let driver = behind.get(&module.to_ascii_lowercase());
-                Some(driver.map_or_else(|| module.to_owned(), String::clone))
-            }
-            (None, Some(asked), _) => facts.module(asked.module).map(|module| module.name.clone()),
-            (None, None, Some(Whose::Driver { module, .. })) => {
-                facts.module(module).map(|module| module.name.clone())
-            }
+            (Some(_), ..) => driver_of(&(upid, -1, Some(cause))),
+            (None, Some(asked), _) => module_name(asked.module),
+            (None, None, Some(Whose::Driver { module, .. })) => module_name(module),
             (None, None, Some(Whose::Windows { .. })) => None,
             _ if for_others => {
                 did.push_str(" (no stack tells whether a driver had queued the work)");
@@ -406,54 +431,43 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             chain: strings.intern(&chain),
         });
     }
-    Ok(vec![rows.finish(&freeze(strings, db)?)?])
+    let strings = freeze(strings, db)?;
+    Ok(vec![rows.finish(&strings)?, shares.finish(&strings)?])
 }
 
-/// Whether a filter that had been asked did it: it worked, or slept. Any other wait is somebody else's answer, and who owed it is not known, or the
-/// path would have gone on: without `ReadyThread` a filter that waits for its service had been accused.
-fn in_call(cause: Cause<'_>) -> bool {
-    matches!(cause, Cause::Work | Cause::Wait("sleep"))
-}
-
-/// The time of a root: what it mostly did, and what drivers may have of it that were asked about its calls.
-#[derive(Default)]
-struct Calls<'d> {
-    /// Time of what it mostly did, in all threads.
-    same_ns: i64,
-    /// Time of the one that has most after the root.
-    next_ns: i64,
-    /// The question in whose code it ran.
-    request: usize,
-    /// Waits in such drivers, by module and class.
-    waits: BTreeMap<(u32, Cause<'d>), i64>,
-}
-
-/// A driver that Windows had asked, its time, and what it mostly did.
-#[derive(Clone, Copy)]
-struct Asked<'d> {
-    module: u32,
-    ns: i64,
-    cause: Cause<'d>,
-    cause_ns: i64,
-}
-
-impl<'d> Calls<'d> {
-    /// The drivers with their time of runs and waits together, the one with most first.
-    fn drivers(&self, ran: Vec<(u32, i64)>) -> Vec<Asked<'d>> {
-        let mut causes: BTreeMap<u32, BTreeMap<Cause<'d>, i64>> = BTreeMap::new();
-        let ran = ran.into_iter().map(|(module, ns)| ((module, Cause::Work), ns));
-        for ((module, cause), ns) in ran.chain(self.waits.iter().map(|(key, ns)| (*key, *ns))) {
-            add(causes.entry(module).or_default().entry(cause).or_default(), ns);
-        }
-        let of = |(module, causes): (u32, BTreeMap<Cause<'d>, i64>)| {
-            let ns = causes.values().fold(0i64, |all, ns| all.saturating_add(*ns));
-            let (cause, cause_ns) = largest(causes.into_iter())?;
-            Some(Asked { module, ns, cause, cause_ns })
+/// For whom the threads of System in these paths worked, as far as it is known.
+fn workers(
+    db: &Database,
+    paths: &[Path<'_>],
+    systems: &HashSet<i64>,
+    (facts, stacks): (&Facts, &Stacks),
+) -> Workers {
+    let mut evidence = Evidence::new(facts, stacks);
+    let mut asked: BTreeMap<(i64, i64), usize> = BTreeMap::new();
+    for path in paths {
+        let mut threads: BTreeMap<i64, Vec<&Piece<'_>>> = BTreeMap::new();
+        let of_threads = |piece: &&Piece<'_>| {
+            let apart = matches!(piece.cause, Cause::Disk | Cause::Interrupt(_));
+            systems.contains(&piece.upid) && piece.utid >= 0 && !apart
         };
-        let mut all: Vec<Asked<'d>> = causes.into_iter().filter_map(of).collect();
-        all.sort_by_key(|asked| (std::cmp::Reverse(asked.ns), asked.module));
-        all
+        for piece in path.pieces.iter().filter(of_threads) {
+            threads.entry(piece.utid).or_default().push(piece);
+        }
+        for (utid, mut pieces) in threads {
+            let Some((cause, _)) = largest(pieces.iter().map(|p| (p.cause, p.length()))) else { continue };
+            pieces.retain(|piece| piece.cause == cause);
+            asked.insert((path.id, utid), evidence.of(cause, utid, &pieces));
+        }
     }
+    if asked.is_empty() {
+        return Workers::default();
+    }
+    evidence.look(db);
+    let driver = |request| match evidence.seen_at(request).whose {
+        Some(Whose::Driver { module, .. }) => Some(module),
+        _ => None,
+    };
+    asked.into_iter().filter_map(|(thread, request)| Some((thread, driver(request)?))).collect()
 }
 
 /// What a filter did.

@@ -1,5 +1,6 @@
 //! What samples, stacks, file operations and disk transfers say of a thread's time.
 
+use super::{Cause, Piece, largest};
 use crate::fold::{Facts, Stack, Stacks, Whose, whose_work};
 use crate::operators::add;
 use etwhy_table::Database;
@@ -113,13 +114,24 @@ impl<'e> Evidence<'e> {
         self.seen.len() - 1
     }
 
-    /// Asks nothing.
-    pub fn nothing(&mut self) -> usize {
-        self.request(Seen::default(), &[])
+    /// Asks what a thread did in these pieces of one cause.
+    pub fn of(&mut self, cause: Cause<'_>, utid: i64, pieces: &[&Piece<'_>]) -> usize {
+        let times = pieces.iter().map(|piece| (piece.from, piece.to)).collect();
+        match cause {
+            Cause::Wait(_) => {
+                let stacks = pieces.iter().map(|piece| (piece.stack, piece.length()));
+                self.wait(utid, largest(stacks).map_or(-1, |(stack, _)| stack), times)
+            }
+            // Its transfers tell which file it had the disk for.
+            Cause::Disk => self.wait(utid, -1, times),
+            Cause::Interrupt(_) => self.request(Seen::default(), &[]),
+            // A thread that had the processor ran, on whatever stack.
+            _ => self.run(utid, times),
+        }
     }
 
     /// Asks what a thread did while it ran.
-    pub fn run(&mut self, utid: i64, times: Vec<(i64, i64)>) -> usize {
+    fn run(&mut self, utid: i64, times: Vec<(i64, i64)>) -> usize {
         let request = self.request(Seen::default(), &times);
         self.runs.add(utid, times, request);
         request
@@ -146,7 +158,7 @@ impl<'e> Evidence<'e> {
     }
 
     /// Asks what a thread waited for that came back with this stack.
-    pub fn wait(&mut self, utid: i64, stack: i64, times: Vec<(i64, i64)>) -> usize {
+    fn wait(&mut self, utid: i64, stack: i64, times: Vec<(i64, i64)>) -> usize {
         let seen = self.functions(stack);
         let request = self.request(seen, &times);
         self.waits.add(utid, times, request);

@@ -1,0 +1,182 @@
+//! What each party has of a path, filters apart from the programs whose calls they were asked about.
+
+use super::evidence::Evidence;
+use super::{Cause, Path, Piece, Whom, largest};
+use crate::fold::id;
+use crate::operators::add;
+use etwhy_table::{Strings, Sym, TableBuilder, define_table};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+define_table! {
+    /// Who had which part of a critical path, by work, sleep, the processor or the disk.
+    ///
+    /// Waits whose end nobody is known to owe are in no row, and neither are parties with less than a tenth of the path.
+    pub table PATH_SHARE: PathShareRow = "path_share" {
+        version: 1,
+        /// Path (table `critical_path`).
+        path_id: i32 [None, Id],
+        /// Process; null for drivers.
+        upid: Option<i32> [None, Process],
+        /// Driver: of a filter, or whose DPCs and ISRs or work in the System process it was; null for a process.
+        driver: Option<Sym> [None, Name],
+        /// The driver, or the process with its services.
+        name: Sym [None, Name],
+        /// Its part.
+        part_ns: i64 [Ns, Duration],
+        /// What of it threads ran.
+        run_ns: i64 [Ns, Duration],
+        /// Part of the time range, 0 to 1.
+        share: f64 [None, Other],
+    }
+}
+
+/// Parties of a path that are looked at.
+const MOST: usize = 8;
+
+/// A party with what drivers may have of its part.
+pub(super) struct Party<'d> {
+    whom: Whom<'d>,
+    part_ns: i64,
+    run_ns: i64,
+    pub calls: Calls<'d>,
+}
+
+/// Whom the pieces of a path are charged to, the largest sum first.
+pub(super) fn sums<'d>(path: &Path<'d>, whom: &dyn Fn(&Piece<'d>) -> Whom<'d>) -> Vec<(Whom<'d>, i64)> {
+    let mut all: BTreeMap<Whom<'d>, i64> = BTreeMap::new();
+    path.pieces.iter().for_each(|piece| add(all.entry(whom(piece)).or_default(), piece.length()));
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(whom, ns)| (Reverse(*ns), *whom));
+    all
+}
+
+/// The parties that may be named, the largest first.
+pub(super) fn parties<'d>(
+    path: &Path<'d>,
+    sums: &[(Whom<'d>, i64)],
+    whom: &dyn Fn(&Piece<'d>) -> Whom<'d>,
+    is_system: &dyn Fn(i64) -> bool,
+    evidence: &mut Evidence<'_>,
+) -> Vec<Party<'d>> {
+    let large = |ns: i64| ns.saturating_mul(10) >= path.dur_ns;
+    let first = sums.iter().enumerate().filter(|(at, (_, ns))| *at == 0 || large(*ns)).take(MOST);
+    first
+        .map(|(_, &(party, _))| {
+            let pieces: Vec<&Piece<'d>> = path.pieces.iter().filter(|piece| whom(piece) == party).collect();
+            let sum = |wanted: fn(&Cause<'_>) -> bool| {
+                let pieces = pieces.iter().filter(|piece| wanted(&piece.cause));
+                pieces.map(|piece| piece.length()).fold(0, i64::saturating_add)
+            };
+            let (part_ns, run_ns) = (sum(is_proof), sum(|cause| *cause == Cause::Work));
+            // System's threads are asked about nobody's calls.
+            let calls = Calls::of(if is_system(party.0) { &[] } else { &pieces }, evidence);
+            Party { whom: party, part_ns, run_ns, calls }
+        })
+        .collect()
+}
+
+/// Any other wait is owed by somebody else, and the path would have gone on if it were known by whom.
+fn is_proof(cause: &Cause<'_>) -> bool {
+    !matches!(cause, Cause::Wait(class) if !["sleep", "throttled", "suspended"].contains(class))
+}
+
+/// Writes the rows of a path. `driver` names that of a party, if it is one, and `module` one that was asked.
+pub(super) fn write<'d>(
+    rows: &mut TableBuilder<PathShareRow>,
+    strings: &mut Strings,
+    path: &Path<'d>,
+    parties: &[(&Party<'d>, Vec<Asked<'d>>)],
+    driver: &dyn Fn(&Whom<'d>) -> Option<String>,
+    module: &dyn Fn(u32) -> Option<String>,
+    name: &dyn Fn(i64) -> String,
+) {
+    let mut all: BTreeMap<(Option<String>, i64), (i64, i64)> = BTreeMap::new();
+    let mut put = |key: (Option<String>, i64), part_ns: i64, run_ns: i64| {
+        let sums = all.entry(key).or_default();
+        add(&mut sums.0, part_ns);
+        add(&mut sums.1, run_ns);
+    };
+    for (party, asked) in parties {
+        let (mut part_ns, mut run_ns) = (party.part_ns, party.run_ns);
+        for asked in asked {
+            let Some(driver) = module(asked.module) else { continue };
+            let ran = if asked.cause == Cause::Work { asked.cause_ns } else { asked.ns - asked.cause_ns };
+            put((Some(driver), -1), asked.ns, ran);
+            (part_ns, run_ns) = (part_ns.saturating_sub(asked.ns), run_ns.saturating_sub(ran).max(0));
+        }
+        let driver = driver(&party.whom);
+        let upid = if driver.is_some() { -1 } else { party.whom.0 };
+        put((driver, upid), part_ns, run_ns);
+    }
+    let mut all: Vec<_> =
+        all.into_iter().filter(|(_, (ns, _))| ns.saturating_mul(10) >= path.dur_ns).collect();
+    all.sort_by_key(|((driver, upid), (ns, _))| (Reverse(*ns), driver.clone(), *upid));
+    for ((driver, upid), (part_ns, run_ns)) in all.into_iter().filter(|(_, (ns, _))| *ns > 0) {
+        let label = driver.clone().unwrap_or_else(|| name(upid));
+        rows.push(PathShareRow {
+            path_id: path.id as i32,
+            upid: id(upid),
+            driver: driver.map(|driver| strings.intern(&driver)),
+            name: strings.intern(&label),
+            part_ns,
+            run_ns,
+            share: part_ns as f64 / path.dur_ns.max(1) as f64,
+        });
+    }
+}
+
+/// Whether a filter that had been asked did it: it worked, or slept. Any other wait is somebody else's answer, and who owed it is not known, or the
+/// path would have gone on: without `ReadyThread` a filter that waits for its service had been accused.
+fn in_call(cause: Cause<'_>) -> bool {
+    matches!(cause, Cause::Work | Cause::Wait("sleep"))
+}
+
+/// What drivers may have of a party's time that were asked about its calls.
+pub(super) struct Calls<'d> {
+    /// The question in whose code it ran.
+    request: usize,
+    /// Waits in such drivers, by module and class.
+    waits: BTreeMap<(u32, Cause<'d>), i64>,
+}
+
+/// A driver that Windows had asked, its time, and what it mostly did.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'d> {
+    pub module: u32,
+    pub ns: i64,
+    pub cause: Cause<'d>,
+    pub cause_ns: i64,
+}
+
+impl<'d> Calls<'d> {
+    /// Asks about these pieces. A thread that had the processor ran.
+    fn of(pieces: &[&Piece<'d>], evidence: &mut Evidence<'_>) -> Calls<'d> {
+        let mut waits = BTreeMap::new();
+        for piece in pieces.iter().filter(|piece| piece.cause != Cause::Work && in_call(piece.cause)) {
+            if let Some(module) = evidence.asked(piece.stack) {
+                add(waits.entry((module, piece.cause)).or_default(), piece.length());
+            }
+        }
+        let runs = pieces.iter().filter(|piece| matches!(piece.cause, Cause::Work | Cause::Processor));
+        Calls { request: evidence.calls(runs.map(|piece| (piece.utid, piece.from, piece.to))), waits }
+    }
+
+    /// The drivers with their time of runs and waits together, the one with most first.
+    pub fn drivers(&self, evidence: &Evidence<'_>) -> Vec<Asked<'d>> {
+        let mut causes: BTreeMap<u32, BTreeMap<Cause<'d>, i64>> = BTreeMap::new();
+        let ran =
+            evidence.seen_at(self.request).asked.into_iter().map(|(module, ns)| ((module, Cause::Work), ns));
+        for ((module, cause), ns) in ran.chain(self.waits.iter().map(|(key, ns)| (*key, *ns))) {
+            add(causes.entry(module).or_default().entry(cause).or_default(), ns);
+        }
+        let of = |(module, causes): (u32, BTreeMap<Cause<'d>, i64>)| {
+            let ns = causes.values().fold(0i64, |all, ns| all.saturating_add(*ns));
+            let (cause, cause_ns) = largest(causes.into_iter())?;
+            Some(Asked { module, ns, cause, cause_ns })
+        };
+        let mut all: Vec<Asked<'d>> = causes.into_iter().filter_map(of).collect();
+        all.sort_by_key(|asked| (std::cmp::Reverse(asked.ns), asked.module));
+        all
+    }
+}
