@@ -54,6 +54,31 @@ fn bill(db: &mut Database, kind: &str) -> Vec<String> {
         .collect()
 }
 
+/// Why time was not observed, of samples that came from `first` to `last` on both processors, `samples` on each.
+fn why_unobserved(unobserved: i64, first: i64, last: i64, samples: i64) -> String {
+    let mut db = sampled(STACKS);
+    machine(&mut db, 1000, 1000, unobserved);
+    let columns = "elapsed_cpu_ns capacity_ns busy_ns idle_ns sampled_busy_ns sample_interval_ns";
+    let observed = 2000 - unobserved;
+    let row = [2000, observed, observed - 1000, 1000, observed - 1000, 1].map(|ms| Value::I64(ms * MS));
+    db.insert(table("machine", columns, &[row.to_vec()]));
+    let row = |cpu| [cpu, samples, first * MS, last * MS].map(Value::I64).to_vec();
+    db.insert(table("cpu", "cpu samples first_sample_ns last_sample_ns", &[row(0), row(1)]));
+    derive(&mut db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();
+    let bill = db.get("bill").unwrap();
+    let mut rows = 0..bill.rows() as u32;
+    let row = rows.find(|&row| bill.text(row, "part") == Some("unobserved")).unwrap();
+    bill.text(row, "why").unwrap().to_owned()
+}
+
+#[test]
+fn time_without_samples_is_explained_by_what_it_mostly_is() {
+    let ends = why_unobserved(200, 50, 950, 901);
+    assert!(ends.starts_with("no samples before 0.050 s and after 0.950 s of 1.000 s"), "{ends}");
+    let slow = why_unobserved(50, 0, 1000, 977);
+    assert!(slow.starts_with("samples came every 1.02 ms on average rather than every 1 ms"), "{slow}");
+}
+
 #[test]
 fn each_kind_is_a_partition() {
     let mut db = sampled(STACKS);

@@ -43,6 +43,7 @@ use crate::bill::side::{Side, Sides, SidesRows};
 use crate::derive::DerivedSpec;
 use crate::fold::{Class, freeze, id, text};
 use crate::operators::add;
+use etwhy_base::units;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::trace::TraceRow;
 use etwhy_trace::catalog::{cpu_time::CpuRow, ledger::LedgerRow};
@@ -353,7 +354,9 @@ impl<'t> Printer<'t> {
         }
         let mut why = match time.source {
             Source::None => "neither CPU samples nor context switches were recorded".to_owned(),
-            Source::Sample => sampled_part(db),
+            Source::Sample => {
+                unsampled_part(db, time.unobserved, machine.and_then(|m| m.sample_interval_ns()))
+            }
             Source::Cswitch => {
                 "before the first and behind the last switch of each processor, and in gaps".to_owned()
             }
@@ -518,22 +521,37 @@ fn buffers_missing(db: &Database) -> bool {
     db.read_or_empty::<LedgerRow>().iter().any(|row| LOSSES.contains(&row.name()))
 }
 
-/// Of the trace, which part has samples.
-fn sampled_part(db: &Database) -> String {
+/// Why samples do not account for `unobserved` of the time of the processors, where they should come every `interval`.
+fn unsampled_part(db: &Database, unobserved: i64, interval: Option<i64>) -> String {
     let seconds = |ns: i64| ns as f64 / 1e9;
-    let mut span: Option<(i64, i64)> = None;
-    for (first, last) in
-        db.read_or_empty::<CpuRow>().iter().filter_map(|row| row.first_sample_ns().zip(row.last_sample_ns()))
-    {
+    let (mut span, mut length, mut steps): (Option<(i64, i64)>, f64, f64) = (None, 0.0, 0.0);
+    let cpus = db.read_or_empty::<CpuRow>();
+    for row in cpus.iter() {
+        let Some((first, last)) = row.first_sample_ns().zip(row.last_sample_ns()) else { continue };
         span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        length += last.saturating_sub(first) as f64;
+        steps += row.samples().saturating_sub(1).max(0) as f64;
     }
-    let end = db.read_or_empty::<TraceRow>().first().map(|trace| trace.last_ns());
-    match span.zip(end) {
-        Some(((from, to), end)) => {
-            let (from, to, end) = (seconds(from), seconds(to), seconds(end));
-            format!("no samples: the first came at {from:.3} s, the last at {to:.3} s of {end:.3} s")
-        }
-        None => "no samples: time in which nothing was recorded".to_owned(),
+    let trace = db.read_or_empty::<TraceRow>();
+    let ends = trace.first().map(|trace| (trace.first_ns(), trace.last_ns()));
+    let Some(((from, to), (begin, end))) = span.zip(ends) else {
+        return "no samples: time in which nothing was recorded".to_owned();
+    };
+    let outside = from.saturating_sub(begin).max(0).saturating_add(end.saturating_sub(to).max(0));
+    let outside = outside as f64 * cpus.iter().count() as f64;
+    let mean = length / steps.max(1.0);
+    if outside >= unobserved as f64 / 2.0 {
+        let (from, to, end) = (seconds(from), seconds(to), seconds(end));
+        return format!("no samples before {from:.3} s and after {to:.3} s of {end:.3} s");
+    }
+    // By less than this, timers differ anyway.
+    match interval.filter(|&interval| interval > 0 && mean > 1.005 * interval as f64) {
+        Some(interval) => format!(
+            "samples came every {} on average rather than every {}",
+            units::duration(mean),
+            units::duration_ns(interval)
+        ),
+        None => "gaps between the samples".to_owned(),
     }
 }
 
