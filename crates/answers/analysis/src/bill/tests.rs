@@ -58,10 +58,6 @@ fn bill(db: &mut Database, kind: &str) -> Vec<String> {
 fn why_unobserved(unobserved: i64, first: i64, last: i64, samples: i64) -> String {
     let mut db = sampled(STACKS);
     machine(&mut db, 1000, 1000, unobserved);
-    let columns = "elapsed_cpu_ns capacity_ns busy_ns idle_ns sampled_busy_ns sample_interval_ns";
-    let observed = 2000 - unobserved;
-    let row = [2000, observed, observed - 1000, 1000, observed - 1000, 1].map(|ms| Value::I64(ms * MS));
-    db.insert(table("machine", columns, &[row.to_vec()]));
     let row = |cpu| [cpu, samples, first * MS, last * MS].map(Value::I64).to_vec();
     db.insert(table("cpu", "cpu samples first_sample_ns last_sample_ns", &[row(0), row(1)]));
     derive(&mut db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();

@@ -7,12 +7,12 @@ crate::define_anomalies! {
     BUFFER_LOST_FLAG "buffers_after_lost_buffer" DataLoss Recording "Buffers marked as following a lost buffer.";
     NOT_FINALISED "file_not_finalised" Warning Recording "The session was never stopped properly (power loss, or a copy of a running trace): header counts and the end rundown are missing, the buffers on disk are read all the same.";
     BUFFERS_MISSING "buffers_missing" DataLoss Read "Sequence numbers without a buffer: buffers were lost or cut out.";
-    FEWER_BUFFERS "fewer_buffers_than_written" DataLoss Read "Buffers that the file should hold more, as its header says: the file is a part of the trace.";
+    FEWER_BUFFERS "fewer_buffers_than_written" DataLoss Read "Buffers that were written, as the header says, but are not in the file: the file is a part of the trace.";
     CIRCULAR_OVERWRITTEN "circular_overwritten" Info Recording "Buffers overwritten in a circular file before the oldest one that is left: the trace starts later than the session did.";
     FIRST_BUFFERS_ABSENT "first_buffers_absent" Info Recording "Buffers numbered before the first one of the file, though the session wrote one file and did not overwrite it: empty ones, which are never written.";
     HEADER_GIVEN "header_given" Info Read "Files without a session header, of which the clock and the machine are those of the header that was given for them.";
     SEGMENT_OF_SERIES "segment_of_series" Info Recording "Buffers that stand in earlier files of a series of segments.";
-    FILE_TRUNCATED "file_truncated" DataLoss Read "Bytes that the last buffer should have but the file ends: what is there is read.";
+    FILE_TRUNCATED "file_truncated" DataLoss Read "Files that end in the middle of a buffer: what is there is read. Copy the file again if this is a copy.";
     BUFFER_HEADER_BAD "buffer_header_bad" Error Read "Buffer headers that make no sense; reading went on at the next sound one.";
     BYTES_SKIPPED "bytes_skipped" Error Read "Bytes that belong to no readable buffer.";
     TAIL_OF_ZEROS "tail_of_zeros" Info Read "Bytes of zeros behind the last buffer (preallocated file).";

@@ -84,9 +84,7 @@ pub(crate) fn index(
             if bytes.iter().all(|&b| b == 0) {
                 ledger.count(&TAIL_OF_ZEROS, total - pos);
             } else {
-                ledger.note(&FILE_TRUNCATED, (LEN as u64).saturating_sub(total - pos), || {
-                    nominal.place("bytes", pos)
-                });
+                ledger.note(&FILE_TRUNCATED, 1, || nominal.place("bytes", pos));
             }
             break;
         }
@@ -109,7 +107,7 @@ pub(crate) fn index(
         }
         let size = size_of(source, pos, &header, nominal, ledger);
         if u64::from(size) > left {
-            ledger.note(&FILE_TRUNCATED, u64::from(size) - left, || nominal.place("buffer", pos));
+            ledger.note(&FILE_TRUNCATED, 1, || nominal.place("buffer", pos));
         }
         buffers.push(entry(bytes, &header, pos, size, left, nominal, ledger));
         pos += u64::from(size);
