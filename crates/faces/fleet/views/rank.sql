@@ -16,7 +16,7 @@
 -- p50_percent: Median over its machines of its share of their time.
 -- p95_percent: The same for the machine that only one in twenty exceeds.
 -- imposed_wait_ns: Waiting that it imposed on others, where recorded.
--- wh_per_day: Energy above idle in watt-hours for a day of one of its machines, if all days are as what was recorded.
+-- wh_per_day: Energy above idle in watt-hours for a day of one of its machines, if all of the day is as the time that was observed.
 WITH able AS (
     SELECT b.trace_id, b.kind, max(b.machine_id) AS machine_id
     FROM bill AS b
@@ -25,7 +25,8 @@ WITH able AS (
     GROUP BY b.trace_id, b.kind
 ),
 of_machine AS (
-    SELECT a.machine_id, a.kind, sum(m.capacity_ns) AS capacity_ns, sum(m.duration_ns) AS duration_ns
+    SELECT a.machine_id, a.kind, sum(m.capacity_ns) AS capacity_ns,
+        sum(coalesce(1.0 * m.capacity_ns / nullif(m.cpus, 0), 1.0 * m.duration_ns)) AS observed_ns
     FROM able AS a
     JOIN machine AS m ON m.trace_id = a.trace_id AND m.duration_ns < 8640000000000000
     GROUP BY a.machine_id, a.kind
@@ -47,14 +48,14 @@ cost AS (
     GROUP BY b.machine_id, b.kind, coalesce(p.name, b.culprit)
 ),
 share AS (
-    SELECT c.machine_id, c.kind, c.culprit, c.vendor, c.category, c.traces, c.cpu_ns, c.imposed_wait_ns, c.energy_wh, m.duration_ns,
+    SELECT c.machine_id, c.kind, c.culprit, c.vendor, c.category, c.traces, c.cpu_ns, c.imposed_wait_ns, c.energy_wh, m.observed_ns,
         100.0 * c.cpu_ns / m.capacity_ns AS percent
     FROM cost AS c
     JOIN of_machine AS m ON m.machine_id = c.machine_id AND m.kind = c.kind
     WHERE m.capacity_ns > 0
 ),
 place AS (
-    SELECT s.kind, s.culprit, s.vendor, s.category, s.traces, s.cpu_ns, s.imposed_wait_ns, s.energy_wh, s.duration_ns, s.percent,
+    SELECT s.kind, s.culprit, s.vendor, s.category, s.traces, s.cpu_ns, s.imposed_wait_ns, s.energy_wh, s.observed_ns, s.percent,
         row_number() OVER (PARTITION BY s.kind, s.culprit ORDER BY s.percent) AS place,
         count(*) OVER (PARTITION BY s.kind, s.culprit) AS places
     FROM share AS s
@@ -65,7 +66,7 @@ SELECT p.kind, p.culprit, coalesce(max(k.vendor), max(p.vendor)) AS vendor, coal
     min(CASE WHEN 2 * p.place >= p.places THEN p.percent END) AS p50_percent,
     min(CASE WHEN 20 * p.place >= 19 * p.places THEN p.percent END) AS p95_percent,
     sum(p.imposed_wait_ns) AS imposed_wait_ns,
-    sum(p.energy_wh) * 86400000000000.0 / sum(CASE WHEN p.energy_wh IS NOT NULL THEN p.duration_ns END) AS wh_per_day
+    sum(p.energy_wh) * 86400000000000.0 / sum(CASE WHEN p.energy_wh IS NOT NULL THEN p.observed_ns END) AS wh_per_day
 FROM place AS p
 JOIN of_kind AS o ON o.kind = p.kind
 LEFT JOIN knowledge AS k ON k.kind = p.kind AND k.name = lower(p.culprit)

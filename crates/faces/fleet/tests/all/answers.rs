@@ -71,7 +71,7 @@ fn what_was_planted_is_found() {
     let of_all = rank.f64(rogue, "share_percent").unwrap();
     assert!((of_all - 33.0 / 200.0).abs() < 0.02, "{of_all}");
     assert_eq!((rank.i64(rogue, "machines"), rank.i64(rogue, "machines_able")), (Some(1), Some(200)));
-    // 100 s are 1/864 of a day.
+    // 100 s, which were observed, are 1/864 of a day.
     let wh = rank.f64(0, "wh_per_day").unwrap();
     assert!((wh - 0.08 * 0.5 * 864.0).abs() < 1.0, "{wh}");
 

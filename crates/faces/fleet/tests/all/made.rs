@@ -150,7 +150,7 @@ impl OfTrace<'_> {
         self.made.rows.entry(table).or_default().push(row);
     }
 
-    /// Its machine: model, start in days after 2026-01-01, and that it was observed for 100 s.
+    /// Its machine: model, start in days after 2026-01-01, and that its processor was observed for 100 s of 150 s.
     pub fn facts(&mut self, model: &str, day: i64) {
         let unix_ns = (20_454 + day) * 86_400_000_000_000;
         let date = etwhy_base::time::filetime_text(etwhy_base::time::filetime(unix_ns), 0);
@@ -167,8 +167,9 @@ impl OfTrace<'_> {
         self.row(
             "machine",
             &[
+                ("cpus", 1i64.into()),
                 ("capacity_ns", 100_000_000_000i64.into()),
-                ("duration_ns", 100_000_000_000i64.into()),
+                ("duration_ns", 150_000_000_000i64.into()),
                 ("sampled_capacity_ns", 100_000_000_000i64.into()),
                 ("busy_ns", 30_000_000_000i64.into()),
             ],
