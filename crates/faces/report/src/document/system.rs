@@ -100,7 +100,7 @@ pub(super) fn disk(doc: &mut Doc, disk: &Disk) {
     }
     doc.heading("Disk");
     doc.text(format!(
-        "{} reads ({}), {} writes ({}), {} of service time, longest {}.",
+        "{} reads ({}), {} writes ({}), {} of service time, longest response {}.",
         thousands(total.reads.into()),
         bytes(total.read_bytes),
         thousands(total.writes.into()),
@@ -115,7 +115,7 @@ pub(super) fn disk(doc: &mut Doc, disk: &Disk) {
 }
 
 fn transfers(doc: &mut Doc, what: &str, list: &[DiskCost]) {
-    let figures = ["service time", "reads", "read", "writes", "written", "longest"].map(Column::number);
+    let figures = ["service time", "reads", "read", "writes", "written", "longest response"].map(Column::number);
     let mut table = Table::new(std::iter::once(Column::name(what).least(24)).chain(figures));
     for cost in list {
         table.row([
