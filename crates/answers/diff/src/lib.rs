@@ -55,15 +55,14 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
     let Some((first, others)) = traces.split_first() else { return caveats };
     for other in others {
         if let Some(ratio) = other_length(first, other) {
-            let (times, word) = if ratio >= 1.0 { (ratio, "longer") } else { (1.0 / ratio, "shorter") };
             caveats.push(format!(
-                "{} lasts {}, {} {}: {}× {word}. If both did the same work, compare what it cost per run; per second, work that \
+                "{} lasts {}, {} {}, {} times as long. If both did the same work, compare what it cost per run; per second, work that \
                  takes longer looks the same",
                 first.label,
                 duration_ns(first.duration_ns),
                 other.label,
                 duration_ns(other.duration_ns),
-                digits(times)
+                digits(ratio)
             ));
         }
         if first.cpus != other.cpus {

@@ -19,6 +19,7 @@ use etwhy_sql::{Engine, words};
 use etwhy_table::Table;
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Declaration.
 pub static COMMAND: Command = Command {
@@ -206,11 +207,25 @@ fn each(
     args: &TraceArgs,
     tables: &BTreeSet<String>,
 ) -> impl Iterator<Item = anyhow::Result<(String, Analysed)>> {
-    args.traces.iter().map(|path| {
+    args.traces.iter().zip(labels(&args.traces)).map(|(path, label)| {
         let one = TraceArgs { traces: vec![path.clone()], ..args.clone() };
-        let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         Ok((label, one.open()?.analyse(Some(tables.clone()))?))
     })
+}
+
+/// The names of files, with as much of the folders as tells them apart.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    fn end(path: &Path, parts: usize) -> PathBuf {
+        let all = path.components().count();
+        path.components().skip(all.saturating_sub(parts)).collect()
+    }
+    let label = |path: &PathBuf| {
+        let alone =
+            |parts: &usize| paths.iter().filter(|other| end(other, *parts) == end(path, *parts)).count() == 1;
+        let parts = (1..=path.components().count()).find(alone).unwrap_or(1);
+        end(path, parts).to_string_lossy().into_owned()
+    };
+    paths.iter().map(label).collect()
 }
 
 /// What `--fail-on` names and the comparison shows.
@@ -264,4 +279,26 @@ fn compare_table(args: &Args) -> anyhow::Result<Exit> {
     let value = serde_json::json!({ "schema": "etwhy.diff-table/2", "traces": scales, "caveats": caveats(&scales), "keys": keys, "lines": lines });
     write(args, &value, &report::diff::table_document(&scales, &lines, args.top))?;
     Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    #[test]
+    fn files_of_one_name_are_told_apart_by_their_folders() {
+        let labels = |paths: &[&str]| super::labels(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(labels(&["x/before.etl", "x/after.etl"]), ["before.etl", "after.etl"]);
+        assert_eq!(labels(&["x/a/t.etl", "x/b/t.etl"]), ["a/t.etl", "b/t.etl"].map(native));
+        assert_eq!(
+            labels(&["a/x/t.etl", "b/x/t.etl", "u.etl"]),
+            ["a/x/t.etl", "b/x/t.etl", "u.etl"].map(native)
+        );
+        assert_eq!(labels(&["t.etl", "t.etl"]), ["t.etl", "t.etl"]);
+    }
+
+    /// With the separators of this system.
+    fn native(path: &str) -> String {
+        path.replace('/', std::path::MAIN_SEPARATOR_STR)
+    }
 }

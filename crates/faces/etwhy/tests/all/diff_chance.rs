@@ -231,7 +231,7 @@ fn the_same_work_that_takes_longer_is_said() {
     let long = trace(folder.path(), "long", 4, &Plan { duration: "6s", ..SAME });
     let found = diff(&[short.clone(), long.clone()]);
     let caveat = found["caveats"][0].str();
-    assert!(caveat.contains("× longer") && caveat.contains("per run"), "{caveat}");
+    assert!(caveat.contains("times as long") && caveat.contains("per run"), "{caveat}");
     let (_, _, app) = changes(&found).into_iter().find(|(_, name, _)| name == "process app.exe").unwrap();
     assert_eq!(app["significant"], false, "{app}");
     assert_eq!(app["per_run"]["significant"], true, "{app}");
