@@ -115,6 +115,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         writeln!(watched(), "{} of {} buffers left out", dropped.buffers, dropped.of)?;
     }
     let size = etwhy_base::units::bytes(report.bytes as i64);
-    writeln!(watched(), "{}: {} records, {size}", output.display(), report.records)?;
+    let records = etwhy_base::units::thousands(report.records.into());
+    writeln!(watched(), "{}: {records} records, {size}", output.display())?;
     Ok(Exit::Done)
 }

@@ -159,7 +159,7 @@ fn line(
         behind.push_str(&format!(" [cut{share}]"));
     }
     if node.folded > 0 && name.kind != NodeKind::Others {
-        behind.push_str(&format!(" [… {} below]", node.folded));
+        behind.push_str(&format!(" [… {} below]", thousands(node.folded.into())));
     }
     if let Some(others) = others {
         let weight = look.scale.number(others.total.weight);

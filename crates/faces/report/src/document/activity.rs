@@ -116,7 +116,7 @@ fn operations(doc: &mut Doc, order: &str, list: &[Operation]) {
 
 fn rates(doc: &mut Doc, activity: &Activity) {
     let said = title(doc, "Events", " by number", activity.rates.iter().map(|one| &one.provider));
-    let mut table = table("event", ["number", "share", "most in one second", "mean rate", "that second"]);
+    let mut table = table("event", ["number", "share", "most in one second", "mean rate", "peak at"]);
     for one in &activity.rates {
         table.row([
             named(&one.name, &one.provider, said, None),

@@ -115,7 +115,8 @@ pub(super) fn disk(doc: &mut Doc, disk: &Disk) {
 }
 
 fn transfers(doc: &mut Doc, what: &str, list: &[DiskCost]) {
-    let figures = ["service time", "reads", "read", "writes", "written", "longest response"].map(Column::number);
+    let figures =
+        ["service time", "reads", "read", "writes", "written", "longest response"].map(Column::number);
     let mut table = Table::new(std::iter::once(Column::name(what).least(24)).chain(figures));
     for cost in list {
         table.row([

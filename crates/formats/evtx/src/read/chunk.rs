@@ -5,6 +5,7 @@ use super::{Damage, anomalies};
 use crate::abi::{chunk, record};
 use crate::error::EvtxError;
 use etwhy_base::Bytes as _;
+use etwhy_base::units::thousands;
 
 /// A chunk in memory.
 pub struct Chunk<'d> {
@@ -97,8 +98,10 @@ impl<'d> Chunk<'d> {
         if self.len < self.free_space {
             self.damaged = true;
             let len = self.len;
-            damage
-                .note(&anomalies::CUT, 1, || format!("chunk at offset {at}: {len} of {} bytes", chunk::SIZE));
+            damage.note(&anomalies::CUT, 1, || {
+                let (len, size) = (thousands(len as i128), thousands(chunk::SIZE as i128));
+                format!("chunk at offset {at}: {len} of {size} bytes")
+            });
         }
     }
 

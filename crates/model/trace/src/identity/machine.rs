@@ -2,6 +2,7 @@
 
 use crate::model::system::SystemFacts;
 use etwhy_base::time::filetime_text;
+use etwhy_base::units::{bytes, thousands};
 use etwhy_etl::abi::logfile::MODE_NO_PER_PROCESSOR_BUFFERING;
 use etwhy_etl::read::{LogFileHeader, short_id};
 
@@ -110,12 +111,17 @@ impl Machine {
             // A virtual machine gets and gives memory while it runs.
             && !(same_name && same_boot)
         {
-            found.push(Difference::new("memory", format!("{a} MB"), format!("{b} MB")));
+            let size = |mb: u32| bytes(i64::from(mb) << 20);
+            let exact = |mb: u32| format!("{} MiB", thousands(mb.into()));
+            // What differs must not look alike.
+            let text = |mb: u32| if size(a) == size(b) { exact(mb) } else { size(mb) };
+            found.push(Difference::new("memory", text(a), text(b)));
         }
         if let (Some(a), Some(b)) = (self.counter_hz, other.counter_hz)
             && a != b
         {
-            found.push(Difference::new("clock", format!("{a} Hz"), format!("{b} Hz")));
+            let hz = |hz: i64| format!("{} Hz", thousands(hz.into()));
+            found.push(Difference::new("clock", hz(a), hz(b)));
         }
         found
     }
