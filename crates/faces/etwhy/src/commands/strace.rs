@@ -114,8 +114,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let Some(calls) = calls else {
         hints(&analysed);
         eprintln!("etwhy: this trace has no system calls (SysCallEnter); {RECORD}");
-        // Nothing could be done, and nobody must take it for "no calls".
-        return Ok(if analysed.exit == Exit::Done { Exit::InPart } else { analysed.exit });
+        return Ok(analysed.exit);
     };
     let join = !args.count || choice.filter.has_classes();
     let arguments = if join { Arguments::read(db, &calls, &choice) } else { Arguments::default() };

@@ -411,7 +411,7 @@ fn files_pipes_and_traces_without_calls() {
 
     let none = synth("[[process]]\nname = \"app.exe\"\n[[samples]]\nprocess = \"app.exe\"\nbusy = 1\n");
     let output = run(&["strace", none.path.str(), "-q"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.stdout.is_empty()
