@@ -303,6 +303,9 @@ fn zero(args: &Args, db: &Database) -> anyhow::Result<i64> {
     let marks = db.read::<MarkRow>()?;
     let pattern = Pattern::parse(wanted);
     let Some(mark) = marks.iter().find(|mark| pattern.matches(mark.text())) else {
+        if marks.is_empty() {
+            bail!("no mark matches `{wanted}`: this trace has no marks");
+        }
         let known: BTreeSet<&str> = marks.iter().map(|mark| mark.text()).take(20).collect();
         bail!("no mark matches `{wanted}`; marks of this trace: {}", Vec::from_iter(known).join(", "));
     };

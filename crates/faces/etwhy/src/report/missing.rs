@@ -107,6 +107,13 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
     if matches!(table, "ledger" | "event" | "undecoded") {
         return None;
     }
+    // The ranges come from what is missing, not from events.
+    if table == "unobserved" {
+        return Some(
+            "table unobserved is empty: no buffers are missing; `etwhy dump bill` says why time has no samples"
+                .to_owned(),
+        );
+    }
     let recorded = types.iter().any(|row| makes_rows(spec).any(|what| is_of(row, what)));
     // Everything that reads context switches lacks them.
     let switches = |select: &etwhy_trace::event::Select| select.what == What::Kernel(Thread::CSwitch);

@@ -389,6 +389,8 @@ fn an_empty_table_says_what_to_record() {
         );
         assert!(errors.contains(&wanted), "{errors}");
     }
+    let (_, errors) = dump("unobserved", &[]);
+    assert!(errors.contains("no buffers are missing") && !errors.contains("etwhy record"), "{errors}");
     // Rows that a condition leaves out were recorded.
     assert!(!dump("process", &["--where", "name=nobody"]).1.contains("is empty"));
     let (out, errors) = dump("registry", &["--format", "csv"]);
