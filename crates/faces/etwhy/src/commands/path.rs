@@ -77,12 +77,12 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let analysed = args.trace.open()?.analyse_stretches(Some(tables), stretches)?;
     let db = &analysed.db;
     let found = paths(db);
+    let switches = db.read_or_empty::<EventTypeRow>().iter().any(|row| row.name() == "CSwitch");
     let mut out = out();
     if args.json {
         etwhy_report::json::to_writer_pretty(&mut out, &found)?;
         writeln!(out)?;
-    } else if found.is_empty() {
-        let switches = db.read_or_empty::<EventTypeRow>().iter().any(|row| row.name() == "CSwitch");
+    } else if found.is_empty() || !switches {
         let why = match (switches, of_thread) {
             (false, _) => {
                 "cannot tell: context switches were not recorded (keywords CSWITCH and DISPATCHER; see `etwhy record`)"
@@ -136,21 +136,21 @@ fn seconds(ns: i64) -> String {
 
 fn line(out: &mut impl Write, cause: &Cause, start: String) -> anyhow::Result<()> {
     let what = match cause.kind.as_str() {
-        "run" => format!("{} ({}) ran", cause.process, cause.tid),
+        "run" => format!("{} thread {} ran", cause.process, cause.tid),
         "interrupt" => {
-            format!("DPCs and ISRs, most of them of {}, while {} ran", cause.process, cause.tid)
+            format!("DPCs and ISRs, most of them of {}, while thread {} ran", cause.process, cause.tid)
         }
-        "ready" => format!("{} ({}) was ready, no processor", cause.process, cause.tid),
+        "ready" => format!("{} thread {} was ready, no processor", cause.process, cause.tid),
         "wait" => {
             let by = if cause.readied_in_dpc { ", ended by a DPC" } else { "" };
             format!(
-                "{} ({}) waited: {}{by}",
+                "{} thread {} waited: {}{by}",
                 cause.process,
                 cause.tid,
                 cause.wait_reason.as_deref().unwrap_or("unknown")
             )
         }
-        _ => format!("{} ({}): not recorded", cause.process, cause.tid),
+        _ => format!("{} thread {}: not recorded", cause.process, cause.tid),
     };
     // The stack of a run is where the thread had come back, which says nothing of what it ran.
     let leaf = cause.leaf.as_deref().filter(|_| cause.kind != "run");
