@@ -28,6 +28,9 @@ fn message(error: &Error) -> String {
             if near.is_empty() { msg.clone() } else { format!("{msg}, at `{near}`") }
         }
         Error::SqliteFailure(_, Some(text)) => text.clone(),
+        Error::MultipleStatement => {
+            "only one SELECT is answered at a time: ask one question after the other".to_owned()
+        }
         other => other.to_string(),
     }
 }

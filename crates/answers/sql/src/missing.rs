@@ -1,5 +1,6 @@
 //! What to say of a column that is not there: the one that was meant, perhaps, and those that there are.
 
+use super::capability::ONLY_QUESTIONS;
 use super::tokens::words;
 use etwhy_table::{Database, closest};
 
@@ -18,8 +19,16 @@ fn time<'a>(name: &str, tables: &[&'a etwhy_table::Table]) -> Option<&'a str> {
         .map(|column| &*column.name)
 }
 
+/// What statements that would change something begin with. Tables are there when a query reads them, so SQLite does not find one that is only
+/// to be changed, and says so before it asks whether that is allowed.
+const CHANGES: [&str; 7] = ["drop", "update", "insert", "delete", "alter", "replace", "reindex"];
+
 /// SQLite's message; behind one about a column that is missing the columns of the query's tables.
 pub fn explained(message: String, db: &Database, sql: &str) -> String {
+    let verb = sql.split_whitespace().next().unwrap_or_default();
+    if message.starts_with("no such table: ") && CHANGES.iter().any(|word| word.eq_ignore_ascii_case(verb)) {
+        return ONLY_QUESTIONS.to_owned();
+    }
     let Some(rest) = message.strip_prefix("no such column: ") else { return message };
     // `alias.column, at ...`
     let name = rest.split([',', ' ']).next().unwrap_or(rest);

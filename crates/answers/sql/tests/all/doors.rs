@@ -185,6 +185,10 @@ fn statements_that_are_no_questions_are_refused() {
     assert!(said("ATTACH 'x' AS s").contains("--allow-attach"), "{}", said("ATTACH 'x' AS s"));
     assert!(said("PRAGMA cache_size = 1").contains("PRAGMA cache_size is not allowed"));
     assert!(said("CREATE TABLE t(a)").contains("only SELECT"), "{}", said("CREATE TABLE t(a)"));
+    for sql in ["DROP TABLE elsewhere", "update elsewhere set a = 1", "INSERT INTO elsewhere VALUES (1)"] {
+        assert!(said(sql).contains("only SELECT"), "{sql}: {}", said(sql));
+    }
+    assert!(said("SELECT 1; SELECT 2").contains("only one SELECT"), "{}", said("SELECT 1; SELECT 2"));
     assert!(said("SELECT load_extension('x')").contains("`load_extension` is not allowed"));
 }
 
