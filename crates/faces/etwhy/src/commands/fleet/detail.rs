@@ -33,8 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let store = Store::open(&args.store)?;
     let files = Files::of(&store, &args.folder)?;
     let traces = Fleet::new(store)?.ask("traces")?;
-    std::fs::create_dir_all(&args.output).with_context(|| format!("{}", args.output.display()))?;
-    let mut exit = Exit::Done;
+    let mut chosen = Vec::new();
     for wanted in &args.traces {
         let ids = (0..u32::try_from(traces.rows()).unwrap_or(u32::MAX))
             .filter_map(|row| traces.text(row, "trace_id"));
@@ -43,10 +42,16 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
             bail!("{} traces of this store begin with `{wanted}`", found.len());
         };
         let list = files.of_trace(id).map_err(|why| anyhow!("trace {id}: {why}"))?;
+        chosen.push((*id, list));
+    }
+    // A folder for nothing is none.
+    std::fs::create_dir_all(&args.output).with_context(|| format!("{}", args.output.display()))?;
+    let mut exit = Exit::Done;
+    for (id, list) in &chosen {
         let mut command = Command::new(std::env::current_exe().context("cannot tell where this program is")?);
         command
             .arg("extract")
-            .args(&list)
+            .args(list)
             .arg("--merge")
             .arg("-o")
             .arg(args.output.join(format!("trace_id={id}")));
