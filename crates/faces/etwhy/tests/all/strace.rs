@@ -419,6 +419,10 @@ fn files_pipes_and_traces_without_calls() {
             && errors.contains("etwhy record --print syscall"),
         "{errors}"
     );
+    // Nor does it have context switches, of any thread.
+    let path = run(&["path", none.path.str(), "-q", "--process", "app.exe"]);
+    let said = String::from_utf8_lossy(&path.stdout);
+    assert!(path.status.success() && said.contains("context switches were not recorded"), "{path:?}");
 }
 
 #[test]
