@@ -153,8 +153,8 @@ fn of_output(error: &ExportError) -> Exit {
 
 /// True if there is no place left on a disk: what was read is not to blame.
 pub fn is_full(error: &anyhow::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let full = |error: &std::io::Error| matches!(error.kind(), StorageFull | QuotaExceeded);
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let full = |error: &std::io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
 }
 

@@ -47,8 +47,11 @@ pub static COMMAND: Command = Command {
                etwhy dump disk_io trace.etl --sort -dur_ms --top-per process=3\n  \
                etwhy dump event trace.etl --where 'provider=*DotNET*' --format csv -o events.csv\n  \
                etwhy dump sample trace.etl --format parquet -o samples.parquet",
-    // `in_either_order` says what is missing.
-    build: |command| Args::augment_args(command).mut_arg("traces", |arg| arg.required(false)),
+    build: |command| {
+        // Of one word `in_either_order` says what is missing.
+        let enough = ["list", "help_table", "table"];
+        Args::augment_args(command).mut_arg("traces", |arg| arg.required_unless_present_any(enough))
+    },
     run: |matches| run(Args::from_arg_matches(matches)?),
 };
 
