@@ -1,6 +1,6 @@
 //! Why a table could not be written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +25,13 @@ pub enum ExportError {
     Json(#[from] serde_json::Error),
     /// The Parquet writer failed.
     #[error("cannot write Parquet: {0}")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(#[source] parquet::errors::ParquetError),
     /// The rows could not be gathered.
     #[error("cannot gather rows: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
     /// The SQLite writer failed.
     #[error("cannot write SQLite: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(String),
     /// The folder holds something else, or a file of that name is no database of ours.
     #[error("{place}: {why}")]
     Occupied {
@@ -50,11 +50,45 @@ pub enum ExportError {
     },
 }
 
+/// A system that refuses to write says so in the same way under every format.
+impl From<parquet::errors::ParquetError> for ExportError {
+    fn from(error: parquet::errors::ParquetError) -> ExportError {
+        match error {
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+                Ok(source) => ExportError::Io(*source),
+                Err(inner) => ExportError::Parquet(parquet::errors::ParquetError::External(inner)),
+            },
+            other => ExportError::Parquet(other),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for ExportError {
+    fn from(error: rusqlite::Error) -> ExportError {
+        match error {
+            rusqlite::Error::SqliteFailure(code, _) if code.code == rusqlite::ErrorCode::DiskFull => {
+                ExportError::Io(std::io::Error::from(std::io::ErrorKind::StorageFull))
+            }
+            rusqlite::Error::SqliteFailure(_, Some(text)) => ExportError::Sqlite(text),
+            other => ExportError::Sqlite(other.to_string()),
+        }
+    }
+}
+
 impl ExportError {
+    /// The error, with the file that was being written where the system refused one without saying which.
+    #[must_use]
+    pub fn of_file(self, file: &Path) -> ExportError {
+        match self {
+            ExportError::Io(source) => ExportError::File { file: file.to_path_buf(), source },
+            other => other,
+        }
+    }
+
     /// True if the reader of a pipe went away (`etwhy dump … | head`), which is no failure.
     pub fn is_closed_pipe(&self) -> bool {
         let error = match self {
-            ExportError::Io(e) => Some(e),
+            ExportError::Io(e) | ExportError::File { source: e, .. } => Some(e),
             ExportError::Csv(e) => match e.kind() {
                 csv::ErrorKind::Io(e) => Some(e),
                 _ => None,
@@ -75,3 +109,21 @@ pub fn is_closed_pipe(error: &std::io::Error) -> bool {
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, ExportError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_full_disk_is_one_under_every_format() {
+        let file = Path::new("x.bin");
+        let full = || Error::from(ErrorKind::StorageFull);
+        let parquet = parquet::errors::ParquetError::External(Box::new(full()));
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let sqlite = rusqlite::Error::SqliteFailure(code, Some("database or disk is full".to_owned()));
+        for error in [ExportError::from(full()), parquet.into(), sqlite.into()] {
+            assert_eq!(error.of_file(file).to_string(), format!("cannot write x.bin: {}", full()));
+        }
+    }
+}

@@ -116,7 +116,7 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
 /// # Errors
 /// If the folder or the file cannot be written, and those of `write`.
 pub fn replace_file(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
-    replace_file_with(path, write)
+    replace_file_with(path, write).map_err(|error: ExportError| error.of_file(path))
 }
 
 /// As [`replace_file`], for a `write` that may fail for reasons of its own.

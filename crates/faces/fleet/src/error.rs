@@ -42,6 +42,23 @@ pub enum FleetError {
     },
 }
 
+impl FleetError {
+    /// The error, of the `place` that what is being written in `temporary` will take: nobody knows the other name.
+    pub(crate) fn in_place_of(self, temporary: &Path, place: &Path) -> FleetError {
+        let (file, source) = match self {
+            FleetError::Io { file, source } => (file, source),
+            other => return other,
+        };
+        let file = match file.strip_prefix(temporary) {
+            // A path joined with nothing would end with a separator.
+            Ok(rest) if rest.as_os_str().is_empty() => place.to_path_buf(),
+            Ok(rest) => place.join(rest),
+            Err(_) => file,
+        };
+        FleetError::Io { file, source }
+    }
+}
+
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, FleetError>;
 
@@ -53,4 +70,21 @@ pub(crate) fn io(file: &Path) -> impl FnOnce(std::io::Error) -> FleetError {
 pub(crate) fn damaged(file: &Path) -> impl Fn(&dyn std::fmt::Display) -> FleetError {
     let file = file.to_path_buf();
     move |why| FleetError::Damaged { file: file.clone(), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_goes_by_its_name_to_be() {
+        let failed = |file: &str| {
+            let error = io(Path::new(file))(std::io::Error::other("full"));
+            error.in_place_of(Path::new("store/.etwhy-x.tmp/new"), Path::new("store/views")).to_string()
+        };
+        assert_eq!(failed("store/.etwhy-x.tmp/new"), "store/views: full");
+        assert!(failed("store/.etwhy-x.tmp/new/a").ends_with("a: full"));
+        assert!(!failed("store/.etwhy-x.tmp/new/a").contains("tmp"));
+        assert_eq!(failed("other"), "other: full");
+    }
 }

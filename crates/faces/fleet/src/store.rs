@@ -132,7 +132,7 @@ impl Store {
         let target = self.path.join(name);
         let scratch = Scratch::beside(&target).map_err(io(&target))?;
         let new = scratch.path().join("new");
-        write(&new)?;
+        write(&new).map_err(|error| error.in_place_of(&new, &target))?;
         fs::rename(&new, &target).map_err(io(&target))
     }
 
@@ -171,34 +171,8 @@ impl Store {
         let target = self.path.join(BATCHES).join(batch::name_of(number, number));
         let scratch = Scratch::beside(&self.path.join(BATCHES)).map_err(io(&target))?;
         let new = scratch.path().join("batch");
-        fs::create_dir(&new).map_err(io(&new))?;
-        for table in contract::tables() {
-            let name = file_name(&table.spec.name);
-            let mut writer = None;
-            let mut write = |rows: &RecordBatch| -> Result<()> {
-                if rows.num_rows() == 0 {
-                    return Ok(());
-                }
-                let writer = match &mut writer {
-                    Some(writer) => writer,
-                    none => none.insert(Writer::new(&new.join(&name), schema(&table.spec))?),
-                };
-                writer.write(rows)
-            };
-            for own in ledgers.iter().filter(|own| own.name() == table.spec.name) {
-                for rows in stamp(table, own, &crate::Ids::default())? {
-                    write(&rows)?;
-                }
-            }
-            for part in parts.iter().filter(|_| !table.own_ids) {
-                for rows in parquet_files::read_if_there(&part.join(&name), &table.spec)? {
-                    write(&rows)?;
-                }
-            }
-            if let Some(writer) = writer {
-                writer.finish()?;
-            }
-        }
+        fs::create_dir(&new).map_err(io(&target))?;
+        fill(&new, ledgers, parts).map_err(|error| error.in_place_of(&new, &target))?;
         fs::rename(&new, &target).map_err(io(&target))?;
         sync_folder(&self.path.join(BATCHES));
         Ok(())
@@ -419,4 +393,36 @@ pub fn knowledge() -> Result<Table> {
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read_to_string(path).map_err(io(path))?;
     serde_json::from_str(&text).map_err(|error| damaged(path)(&error))
+}
+
+/// Writes the files of a batch.
+fn fill(folder: &Path, ledgers: &[Table], parts: &[PathBuf]) -> Result<()> {
+    for table in contract::tables() {
+        let name = file_name(&table.spec.name);
+        let mut writer = None;
+        let mut write = |rows: &RecordBatch| -> Result<()> {
+            if rows.num_rows() == 0 {
+                return Ok(());
+            }
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                none => none.insert(Writer::new(&folder.join(&name), schema(&table.spec))?),
+            };
+            writer.write(rows)
+        };
+        for own in ledgers.iter().filter(|own| own.name() == table.spec.name) {
+            for rows in stamp(table, own, &crate::Ids::default())? {
+                write(&rows)?;
+            }
+        }
+        for part in parts.iter().filter(|_| !table.own_ids) {
+            for rows in parquet_files::read_if_there(&part.join(&name), &table.spec)? {
+                write(&rows)?;
+            }
+        }
+        if let Some(writer) = writer {
+            writer.finish()?;
+        }
+    }
+    Ok(())
 }

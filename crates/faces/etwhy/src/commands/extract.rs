@@ -9,6 +9,7 @@ use anyhow::bail;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_base::units::{bytes, thousands};
 use etwhy_etl::Ledger;
+use etwhy_export::ExportError;
 use etwhy_export::extract::{Anomalies, EndOfPass, Writer};
 use etwhy_export::sqlite;
 use etwhy_sql::views::{self, View};
@@ -89,18 +90,19 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         eprintln!("etwhy: {}: {what}, {}", folder.display(), bytes(size as i64));
     }
     if let (Some(mut writer), Some(file)) = (sqlite, &args.sqlite) {
+        let named = |error: ExportError| error.of_file(file);
         for table in &tables {
-            writer.table(table)?;
+            writer.table(table).map_err(named)?;
         }
         let names: BTreeSet<&str> = tables.iter().map(|table| table.name()).collect();
         for view in views::all() {
             // A view over tables that are not there would only fail when it is asked.
             if tables_of([view.name].into_iter()).iter().all(|table| names.contains(table.as_str())) {
                 let View { name, title, manual, columns, sql } = &view;
-                writer.view(&sqlite::View { name, title, doc: manual, columns, sql })?;
+                writer.view(&sqlite::View { name, title, doc: manual, columns, sql }).map_err(named)?;
             }
         }
-        eprintln!("etwhy: {}: {what}, {}", file.display(), bytes(writer.finish()? as i64));
+        eprintln!("etwhy: {}: {what}, {}", file.display(), bytes(writer.finish().map_err(named)? as i64));
     }
     Ok(analysed.exit)
 }

@@ -79,12 +79,14 @@ impl Writer {
         let file = File::create(&path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, file);
         let mut rows = 0;
-        let mut writer = (self.start)(spec, &self.options, &mut out)?;
+        let shown = self.folder.join(&name);
+        let named = |error: ExportError| error.of_file(&shown);
+        let mut writer = (self.start)(spec, &self.options, &mut out).map_err(named)?;
         give(&mut |part| {
             rows += part.rows() as u64;
-            writer.part(&Selection::all(part))
+            writer.part(&Selection::all(part)).map_err(named)
         })?;
-        writer.finish()?;
+        writer.finish().map_err(named)?;
         out.flush().map_err(failed)?;
         let bytes = fs::metadata(&path).map_err(failed)?.len();
         let sums = sums::of_file(&path).map_err(ExportError::from)?;

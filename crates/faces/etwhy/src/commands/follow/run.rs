@@ -439,8 +439,7 @@ impl Run {
             write_part(path, range, out)
                 .map(|_| ())
                 .map_err(|error| std::io::Error::other(format!("{error:#}")).into())
-        })
-        .with_context(|| format!("cannot write {}", to.display()))?;
+        })?;
         let [from, to_s] = range.map(|ns| ns as f64 / 1e9);
         eprintln!(
             "etwhy: saved; read it with `etwhy why {} --from {from:.3}s --to {to_s:.3}s`",
