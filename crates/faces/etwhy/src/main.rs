@@ -82,13 +82,15 @@ fn run() -> anyhow::Result<Exit> {
     let matches = match parsed {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
-            let _ = error.print();
+            complain(&error);
             // A file whose ending does not say which command reads it.
             let given = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
-            if let Some(file) = given.filter(|name| Path::new(name).exists()) {
+            if let Some(file) = given.as_deref().filter(|name| Path::new(name).exists()) {
                 say(&format!(
                     "`etwhy why {file}` explains a trace, `etwhy evtx {file}` reads an event log, `etwhy counters {file}` a counter log"
                 ));
+            } else if let Some(like) = given.as_deref().and_then(|name| meant_command(&error, name)) {
+                say(&format!("did you mean `etwhy {like}`?"));
             }
             return Ok(Exit::WrongUse);
         }
@@ -107,6 +109,33 @@ fn run() -> anyhow::Result<Exit> {
     let Some((name, arguments)) = matches.subcommand() else { return Ok(Exit::WrongUse) };
     let Some(command) = commands::ALL.iter().find(|c| c.name == name) else { return Ok(Exit::WrongUse) };
     verbose::stage("all", || (command.run)(arguments))
+}
+
+/// What Rust says of text that is no number, and what a user understands.
+const NO_NUMBERS: [(&str, &str); 4] = [
+    ("invalid digit found in string", "not a whole number"),
+    ("cannot parse integer from empty string", "not a whole number"),
+    ("number too large to fit in target type", "too large"),
+    ("number too small to fit in target type", "too small"),
+];
+
+/// Prints what is wrong with a command line.
+fn complain(error: &clap::Error) {
+    let text = error.render().to_string();
+    let known = NO_NUMBERS.iter().find(|(rust, _)| text.contains(rust));
+    let Some((rust, plain)) = known.filter(|_| error.kind() == ErrorKind::ValueValidation) else {
+        let _ = error.print();
+        return;
+    };
+    let _ = write!(std::io::stderr(), "{}", text.replacen(rust, plain, 1));
+}
+
+/// The command that was meant by a `name` in its place, where clap finds none.
+fn meant_command(error: &clap::Error, name: &str) -> Option<&'static str> {
+    let mut line = std::env::args_os().skip(1);
+    let first = line.find(|argument| !argument.as_encoded_bytes().starts_with(b"-"))?;
+    let is_clear = first.to_str() == Some(name) && error.get(ContextKind::SuggestedSubcommand).is_none();
+    etwhy_table::closest(name, commands::ALL.iter().map(|command| command.name)).filter(|_| is_clear)
 }
 
 /// The command line with the command that a file in its place stands for: `etwhy TRACE` is `etwhy why TRACE`, `etwhy LOG.evtx` is

@@ -39,6 +39,13 @@ fn a_file_in_the_place_of_a_command_is_explained() {
         let (code, out, said) = run(none);
         assert!(code == Some(2) && out.is_empty() && said.contains("unrecognized subcommand"), "{said}");
     }
+    let (code, _, said) = run("wy x");
+    assert!(code == Some(2) && said.contains("did you mean `etwhy why`?"), "{said}");
+    for wrong in ["why t.etl --top abc", "why t.etl --frames -1x"] {
+        let (code, _, said) = run(wrong);
+        assert!(code == Some(2) && !said.contains("digit found"), "{said}");
+    }
+    assert!(run("why t.etl --top abc").2.contains("not a whole number"));
 }
 
 #[test]
