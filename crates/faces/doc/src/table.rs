@@ -102,6 +102,9 @@ pub struct Table {
     pub more: usize,
     /// Where they are: `--top shows more`.
     pub hint: String,
+    /// A terminal that is too narrow for all columns names those that it leaves out.
+    #[serde(skip)]
+    pub names_left_out: bool,
 }
 
 impl Table {
@@ -113,6 +116,13 @@ impl Table {
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
         self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Whose columns belong together: where a terminal leaves some out, it names them.
+    #[must_use]
+    pub fn naming_left_out(mut self) -> Table {
+        self.names_left_out = true;
+        self
     }
 
     /// With so many rows at most; the others are counted.

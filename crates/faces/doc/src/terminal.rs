@@ -312,6 +312,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_whose_columns_belong_together_names_those_without_room() {
+        let figures = ["first figure", "second figure", "third figure"].map(Column::number);
+        let columns = std::iter::once(Column::name("who").least(8)).chain(figures);
+        let mut table = Table::new(columns).naming_left_out();
+        table.row(["a", "1", "2", "3"].map(Line::from));
+        let mut doc = Doc::titled("x");
+        doc.table(table);
+        let words = |columns| -> String {
+            let text = Terminal::plain(columns).render(&doc);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(words(40).contains("left out: third figure (COLUMNS=200 shows them)"), "{}", words(40));
+        assert!(!words(100).contains("left out"), "{}", words(100));
+    }
+
+    #[test]
     fn parts_are_apart_and_texts_hang() {
         let mut doc = Doc::default();
         doc.space();

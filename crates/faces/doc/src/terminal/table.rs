@@ -2,7 +2,7 @@
 
 use super::{Look, Terminal, WIDEST_BARS, look, words};
 use crate::figure::spark;
-use crate::layout::{pad_end, pad_start, truncate_end, truncate_middle, width, wrap};
+use crate::layout::{hanging, pad_end, pad_start, truncate_end, truncate_middle, width, wrap};
 use crate::{Column, Fit, Line, Span, Table, sanitize};
 
 /// Columns between cells.
@@ -25,6 +25,12 @@ pub(super) fn lines(table: &Table, terminal: Terminal, columns: usize, indent: u
     }
     let mut lines = page.lines;
     lines.extend(table.rest().map(|rest| format!("{}{}", pad_end("", indent), sanitize(&rest))));
+    if table.names_left_out && widths.len() < heads.len() {
+        let names: Vec<&str> = heads.iter().skip(widths.len()).map(String::as_str).collect();
+        let text = format!("left out: {} (COLUMNS=200 shows them)", names.join("; "));
+        let blank = pad_end("", indent);
+        lines.extend(hanging(&blank, &blank, &text, columns));
+    }
     lines
 }
 

@@ -49,7 +49,8 @@ fn table<'b>(kind: &str, rows: impl Iterator<Item = &'b BillRow>, unit: (f64, &s
         "registry",
     ];
     let columns = std::iter::once(Column::name(kind).least(32)).chain(numbers.map(Column::number));
-    let mut table = Table::new(columns.chain([Column::word("confidence")]));
+    // They add up: who sees only some must not take them for all.
+    let mut table = Table::new(columns.chain([Column::word("confidence")])).naming_left_out();
     let time = |ns: i64| if ns == 0 { dash() } else { duration_ns(ns) };
     let known = |ns: Option<i64>| ns.map_or_else(dash, duration_ns);
     for row in rows {
