@@ -241,17 +241,30 @@ pub(crate) fn name_and_path(end: &mut Finish<'_>, upid: u32) -> (Option<Sym>, Op
     let path = main_image(end, upid, process.name);
     let file = path.map(|p| crate::resolve::base_name(end.strings.get(p)).to_owned());
     let file = file.map(|f| end.strings.intern(&f));
-    // The kernel cuts image names at 14 or 15 characters; the image itself has the whole name.
-    let whole = process.name.zip(file).filter(|(name, file)| {
-        let (name, file) = (end.strings.get(*name), end.strings.get(*file));
-        name.len() >= 14 && file.to_lowercase().starts_with(&name.to_lowercase())
+    // The kernel cuts image names at 14 or 15 characters; the image itself has the whole name, and so has the command line.
+    let started = process.command_line.map(|line| program(end.strings.get(line)).to_owned());
+    let started = started.map(|program| end.strings.intern(&program));
+    let whole = [file, started].into_iter().flatten().find(|whole| {
+        let name = process.name.map(|name| end.strings.get(name).to_lowercase());
+        let whole = end.strings.get(*whole).to_lowercase();
+        name.is_some_and(|name| name.len() >= 14 && whole.starts_with(&name))
     });
-    let name = whole.map(|(_, file)| file).or(process.name).or(file).or_else(|| match process.pid {
+    let name = whole.or(process.name).or(file).or_else(|| match process.pid {
         0 => Some(end.strings.intern("Idle")),
         4 => Some(end.strings.intern("System")),
         _ => None,
     });
     (name, path)
+}
+
+/// File name of the program that a command line starts.
+fn program(command_line: &str) -> &str {
+    let line = command_line.trim_start();
+    let path = match line.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => line.split(' ').next(),
+    };
+    crate::resolve::base_name(path.unwrap_or(line))
 }
 
 /// Path of the process's executable: its image of the same name, or its first `.exe`.
@@ -274,6 +287,13 @@ fn main_image(end: &mut Finish<'_>, upid: u32, name: Option<Sym>) -> Option<Sym>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_names_its_program() {
+        assert_eq!(program(r#""C:\Program Files\A B\CompatTelRunner.exe" -m:x"#), "CompatTelRunner.exe");
+        assert_eq!(program(r"C:\Windows\system32\SearchIndexer.exe /Embedding"), "SearchIndexer.exe");
+        assert_eq!(program(""), "");
+    }
 
     #[test]
     fn the_initial_burst_ends_at_the_first_pause() {
