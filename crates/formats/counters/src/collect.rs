@@ -5,7 +5,7 @@ use crate::path::CounterPath;
 use crate::slices::{Grid, Slices};
 use crate::spread::Spread;
 use crate::unit::unit_of;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The most counters.
 pub const MOST_COUNTERS: usize = 100_000;
@@ -173,6 +173,10 @@ pub struct Collected {
     pub machines: Vec<Machine>,
     by_path: HashMap<(String, u32), usize>,
     by_machine: HashMap<String, usize>,
+    /// Kinds of counters that are not wanted, at most [`MOST_COUNTERS`]: object, with `(*)` if it has instances, and counter.
+    kinds: BTreeSet<String>,
+    /// Processors of which a counter is not wanted, as many: machine in small letters, object, instance.
+    processors: BTreeSet<(String, &'static str, String)>,
     /// Slices of time.
     pub grid: Grid,
 }
@@ -202,9 +206,28 @@ impl Collected {
         Some(at)
     }
 
-    /// Logical processors of a machine: the most instances that one counter of processors has.
+    /// Notes a counter that is not wanted: what there would be, and of which processor of the machine.
+    pub fn leave_out(&mut self, path: &CounterPath) {
+        let instances = if path.instance.is_some() { "(*)" } else { "" };
+        if self.kinds.len() < MOST_COUNTERS {
+            self.kinds.insert(format!("{}{instances}\\{}", path.object, path.name));
+        }
+        if self.processors.len() < MOST_COUNTERS
+            && let Some(object @ ("Processor" | "Processor Information")) = names::object(&path.object)
+            && let Some(instance) = path.instance.as_ref().filter(|instance| !names::is_total(instance))
+        {
+            self.processors.insert((path.machine.to_lowercase(), object, instance.clone()));
+        }
+    }
+
+    /// The kinds of counters that are not wanted, as [`CounterPath`] reads them but for the instance.
+    pub fn kinds_left_out(self) -> Vec<String> {
+        self.kinds.into_iter().collect()
+    }
+
+    /// Logical processors of a machine: the most instances that one counter of processors has, also one that is not wanted.
     pub fn cpus(&self, machine: usize) -> Option<i32> {
-        let mut by_object: HashMap<&str, std::collections::BTreeSet<&str>> = HashMap::new();
+        let mut by_object: HashMap<&str, BTreeSet<&str>> = HashMap::new();
         for counter in self
             .counters
             .iter()
@@ -213,6 +236,12 @@ impl Collected {
             if let (Some(object @ ("Processor" | "Processor Information")), Some(instance)) =
                 (counter.object, &counter.path.instance)
             {
+                by_object.entry(object).or_default().insert(instance);
+            }
+        }
+        let name = self.machines.get(machine).map(|machine| machine.name.to_lowercase());
+        for (of, object, instance) in &self.processors {
+            if name.as_ref() == Some(of) {
                 by_object.entry(object).or_default().insert(instance);
             }
         }

@@ -59,8 +59,14 @@ pub enum CountersError {
         /// What there is instead, or nothing.
         found: String,
     },
+    /// No counter is wanted.
+    #[error("--counter matches no counter of these logs")]
+    NoCounter {
+        /// Counters that there are, by their paths without machine and with `*` for the instance.
+        kinds: Vec<String>,
+    },
     /// No sample is left.
-    #[error("no sample in {files} that --from, --to and --counter leave")]
+    #[error("no sample in {files} that --from and --to leave")]
     NoSample {
         /// How many files.
         files: String,

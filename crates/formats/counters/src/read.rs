@@ -48,9 +48,9 @@ impl std::fmt::Debug for Options<'_> {
 pub struct FileRead {
     /// The file.
     pub path: PathBuf,
-    /// Lines with samples.
+    /// Lines with samples, of the time that is wanted.
     pub rows: u64,
-    /// Values, missing ones included.
+    /// Values of counters that are wanted, missing ones included.
     pub values: u64,
 }
 
@@ -103,6 +103,9 @@ pub fn read(paths: &[PathBuf], options: &Options<'_>, memory: &Memory) -> Result
     for (number, log) in logs.iter().enumerate() {
         files.push(state.file(log, number)?);
     }
+    if options.keep.is_some() && state.all.counters.is_empty() {
+        return Err(CountersError::NoCounter { kinds: state.all.kinds_left_out() });
+    }
     let Some(zero) = state.zero else {
         let files =
             if files.len() == 1 { "this file".to_owned() } else { format!("these {} files", files.len()) };
@@ -142,8 +145,10 @@ impl State<'_> {
             let time = fields.next().unwrap_or(&[]);
             match (stamp::parse(time, log.order), &mut columns) {
                 (Some(local), Some(columns)) => {
-                    read.values += self.row(log, number, columns, local, fields, &bytes, ended, at);
-                    read.rows += 1;
+                    if let Some(values) = self.row(log, number, columns, local, fields, &bytes, ended, at) {
+                        read.values += values;
+                        read.rows += 1;
+                    }
                 }
                 _ if is_header(&bytes) => {
                     headers += 1;
@@ -205,7 +210,12 @@ impl State<'_> {
                 self.notes.count(&notes::REPEATED_COUNTER, 1, &log.path, at);
             }
             let wanted = self.options.keep.is_none_or(|keep| keep(&text));
-            let counter = if wanted { self.all.counter(text.trim(), path, *nth) } else { None };
+            let counter = if wanted {
+                self.all.counter(text.trim(), path, *nth)
+            } else {
+                self.all.leave_out(&path);
+                None
+            };
             *nth += 1;
             if wanted && counter.is_none() {
                 self.notes.count(&notes::TOO_MANY_COUNTERS, 1, &log.path, at);
@@ -225,7 +235,7 @@ impl State<'_> {
         Columns { counters, whole, clock: Clock::new(bias), separator }
     }
 
-    /// Reads the values of a line; gives how many there are.
+    /// Reads the values of a line; gives how many of them are of counters that are wanted. `None` if its time is not.
     #[allow(clippy::too_many_arguments)]
     fn row(
         &mut self,
@@ -237,7 +247,7 @@ impl State<'_> {
         bytes: &[u8],
         ended: bool,
         at: u64,
-    ) -> u64 {
+    ) -> Option<u64> {
         let is_first = columns.clock.is_fresh();
         let (utc, step) = columns.clock.utc(local);
         match step {
@@ -251,7 +261,7 @@ impl State<'_> {
             Bound::Utc(ns) => utc < ns,
         };
         if self.options.from.is_some_and(is_before) || !self.options.to.is_none_or(is_before) {
-            return 0;
+            return None;
         }
         let zero = *self.zero.get_or_insert(utc);
         // A value in whose middle the file ends says something else.
@@ -259,11 +269,12 @@ impl State<'_> {
         let slice = self.all.grid.slice(utc);
         let grid = self.all.grid;
         let reach = columns.clock.interval().map_or(i64::MAX, |usual| usual.saturating_mul(2));
-        let (mut values, mut overlap) = (0u64, 0u64);
+        let (mut values, mut kept, mut overlap) = (0u64, 0u64, 0u64);
         let mut present: Option<usize> = None;
         for &number in &columns.counters {
             let Some(text) = fields.next() else { break };
             values += 1;
+            kept += u64::from(number != NONE);
             if number == NONE || (cut && fields.clone().next().is_none()) {
                 continue;
             }
@@ -315,7 +326,7 @@ impl State<'_> {
         }
         let extra = fields.filter(|f| !f.trim_ascii().is_empty()).count();
         self.notes.count(&notes::EXTRA_VALUES, extra as u64, &log.path, at);
-        values
+        Some(kept)
     }
 
     /// Widens the time of the machines of a file, and counts gaps before the sample.

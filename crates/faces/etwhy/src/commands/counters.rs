@@ -14,8 +14,9 @@ use crate::verbose::stage;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::{closure, derive};
+use etwhy_base::units::counted;
 use etwhy_counters::tables::{CounterMachineRow, CounterNoteRow, CounterWantedRow};
-use etwhy_counters::{Bound, CounterLogs, Options};
+use etwhy_counters::{Bound, CounterLogs, CountersError, Options};
 use etwhy_doc::Doc;
 use etwhy_record::{Recording, Session, Size, formats};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
@@ -96,7 +97,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     if let Some(query) = &args.sql {
         let tables = known(words(query).into_iter());
-        let read = read(&args.paths, &options, &tables)?;
+        let read = selected(&args, &options, &tables)?;
         let table = Engine::new(&read.db)?.query("result", query).map_err(catalog::explained)?;
         return write(&args, &table, &read);
     }
@@ -106,7 +107,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
             let names: Vec<&str> = specs().map(|spec| spec.name.as_ref()).collect();
             bail!("there is no table `{name}` of counter logs; there are {}", names.join(", "));
         }
-        let read = read(&args.paths, &options, &tables)?;
+        let read = selected(&args, &options, &tables)?;
         let table = read.db.get(name).with_context(|| format!("table {name} was not made"))?;
         return write(&args, table, &read);
     }
@@ -193,6 +194,41 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
     Ok(Read { db, logs })
 }
 
+/// Most counters that are named where none matches.
+const MOST_NAMED: usize = 5;
+
+/// Reads what is asked for. If `--counter` matches nothing, the error names the counters that have most words in common with it.
+fn selected(args: &Args, options: &Options<'_>, tables: &BTreeSet<String>) -> anyhow::Result<Read> {
+    read(&args.paths, options, tables).map_err(|error| match error.downcast_ref::<CountersError>() {
+        Some(CountersError::NoCounter { kinds }) => no_counter(&args.counter, kinds),
+        _ => error,
+    })
+}
+
+fn no_counter(asked: &[String], kinds: &[String]) -> anyhow::Error {
+    let asked = asked.join(";");
+    let words: Vec<String> = asked
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let common = |kind: &str| {
+        let kind = kind.to_lowercase();
+        words.iter().filter(|word| kind.contains(word.as_str())).count()
+    };
+    let mut near: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    near.sort_by_key(|kind| std::cmp::Reverse(common(kind)));
+    near.truncate(MOST_NAMED);
+    let more = match kinds.len().saturating_sub(near.len()) {
+        0 => String::new(),
+        more => format!(
+            " and {} (etwhy counters FILE --dump counter lists all)",
+            counted(more as i64, "other", "others")
+        ),
+    };
+    anyhow::anyhow!("--counter \"{asked}\": no counter matches; there are {}{more}", near.join(", "))
+}
+
 fn write(args: &Args, table: &Table, read: &Read) -> anyhow::Result<Exit> {
     let written = args.rows.written()?;
     let mut selection = Selection::all(table);
@@ -217,7 +253,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
         args.rules.load()?.into_iter().filter(|rule| rule.over == Subject::Counters).collect();
     let mut tables = known(rules.iter().flat_map(Rule::words));
     tables.extend(SHOWN.map(str::to_owned));
-    let read = read(&args.paths, options, &tables)?;
+    let read = selected(args, options, &tables)?;
     let outcomes = stage("findings", || evaluate_all(&read.db, &rules))?;
     let mut out = out();
     if args.rows.json {
@@ -236,7 +272,11 @@ fn document(args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<Do
         .logs
         .files
         .iter()
-        .map(|f| format!("{}: {} samples, {} values", f.path.display(), count(f.rows), count(f.values)))
+        .map(|f| {
+            let (samples, values) =
+                (counted(f.rows, "sample", "samples"), counted(f.values, "value", "values"));
+            format!("{}: {samples}, {values}", f.path.display())
+        })
         .collect();
     page::add_quality(&mut doc, &read.db, &files)?;
     let words =
@@ -246,10 +286,6 @@ fn document(args: &Args, read: &Read, outcomes: &[Outcome]) -> anyhow::Result<Do
     add_missing(&mut doc, &read.db);
     page::add(&mut doc, &read.db, args.top.unwrap_or(10))?;
     Ok(doc)
-}
-
-fn count(n: u64) -> String {
-    etwhy_base::units::thousands(n.into())
 }
 
 /// The commands that record what the findings need, ready to be copied.
@@ -385,7 +421,18 @@ mod tests {
         for text in ["dpc", "*DPC*", "Processor(*)*dpc", "disk;dpc", "!_Total"] {
             assert!(anywhere(text).matches(path), "{text}");
         }
+        assert!(!anywhere("Processor(*)DPC").matches(path) && anywhere("Processor(*)*DPC*").matches(path));
         assert!(!anywhere("disk").matches(path) && !anywhere("dpc;!(0)").matches(path));
+    }
+
+    #[test]
+    fn a_pattern_without_counters() {
+        let kinds = ["Memory\\Pages/sec", "Processor(*)\\% DPC Time", "Processor(*)\\% User Time"];
+        let text = no_counter(&["Processor(*)DPC".to_owned()], &kinds.map(str::to_owned)).to_string();
+        assert_eq!(
+            text,
+            "--counter \"Processor(*)DPC\": no counter matches; there are Processor(*)\\% DPC Time, Processor(*)\\% User Time, Memory\\Pages/sec"
+        );
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn name_of(machine: &str) -> &str {
 pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) -> Result<(), Absent> {
     let mut lines: Vec<Line> = files.iter().take(5).map(Line::from).collect();
     if let Some(more) = files.len().checked_sub(5).filter(|more| *more > 0) {
-        lines.push(format!("and {more} more files").into());
+        lines.push(format!("and {}", counted(more as i64, "more file", "more files")).into());
     }
     lines.extend(db.read::<CounterMachineRow>()?.iter().map(|row| machine_line(row).into()));
     for row in &db.read::<CounterNoteRow>()? {
@@ -133,6 +133,7 @@ fn machine_line(machine: RowOf<'_, '_, CounterMachineRow>) -> String {
     });
     let unknown = match machine.unknown_counters() {
         0 => String::new(),
+        1 => " (1 of them is of no finding and not judged)".to_owned(),
         n => format!(" ({} of them are of no finding and not judged)", thousands(n.into())),
     };
     let gaps = match machine.gaps() {
@@ -147,9 +148,9 @@ fn machine_line(machine: RowOf<'_, '_, CounterMachineRow>) -> String {
         format!("; the language of its counters is not known ({example}), so they are not judged")
     });
     format!(
-        "{}: {} counters{unknown}{cpus}{every}, {} from {} to {} ({zone}){gaps}{language}",
+        "{}: {}{unknown}{cpus}{every}, {} from {} to {} ({zone}){gaps}{language}",
         name_of(machine.machine()),
-        thousands(machine.counters().into()),
+        counted(machine.counters(), "counter", "counters"),
         duration_ns(last.saturating_sub(first)),
         local(first),
         local(last)

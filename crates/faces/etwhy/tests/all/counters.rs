@@ -68,6 +68,15 @@ fn the_backup_server() {
     let dumped =
         stdout(&["counters", file, "--dump", "counter_sample", "--format", "csv", "--counter", "(0)*DPC"]);
     assert_eq!(dumped.lines().count(), 120);
+    let one = stdout(&["counters", file, "--counter", "(0)*DPC"]);
+    assert!(one.contains("BACKUP: 1 counter, 24 processors"), "{one}");
+    let none = ETWHY.output(&["counters", file, "--counter", "Processor(*)DPC"]);
+    let error = String::from_utf8_lossy(&none.stderr);
+    assert!(
+        none.status.code() == Some(2)
+            && error.contains(r"no counter matches; there are Processor(*)\% DPC Time"),
+        "{error}"
+    );
     let part = stdout(&[
         "counters",
         file,

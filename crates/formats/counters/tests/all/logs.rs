@@ -264,6 +264,12 @@ fn a_part_of_a_log() {
     let none = Options { from: Some(Bound::Local(at_36 * 2)), ..Options::default() };
     let error = read(&case.files, &none, &Memory::default()).unwrap_err();
     assert!(matches!(error, CountersError::NoSample { .. }), "{error}");
+    assert_eq!((logs.files[0].rows, logs.files[0].values), (1, 1));
+    let nothing = |path: &str| path.contains("Disk");
+    let none = Options { keep: Some(&nothing), ..Options::default() };
+    let error = read(&case.files, &none, &Memory::default()).unwrap_err();
+    let kinds = ["Memory\\Pages/sec", "System\\Threads"];
+    assert!(matches!(&error, CountersError::NoCounter { kinds: there } if *there == kinds), "{error}");
 }
 
 #[test]
