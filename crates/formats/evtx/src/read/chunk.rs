@@ -69,10 +69,14 @@ impl<'d> Chunk<'d> {
 
     fn check(&mut self, damage: &mut Damage) {
         let at = self.offset;
-        self.damaged = false;
         let data = self.data;
         let get = |at| data.u32_at(at).unwrap_or(0);
-        self.free_space = get(chunk::FREE_SPACE) as usize;
+        let free_space = get(chunk::FREE_SPACE) as usize;
+        let is_sound = (chunk::HEADER..=chunk::SIZE).contains(&free_space);
+        self.free_space = if is_sound { free_space } else { chunk::SIZE };
+        // What the file does not have no checksum can confirm: that it is cut says all.
+        let is_cut = self.len < self.free_space;
+        self.damaged = !is_sound || is_cut;
         let number = |at| data.u64_at(at).unwrap_or(u64::MAX);
         self.numbers = Some((number(chunk::FIRST_RECORD), number(chunk::LAST_RECORD)));
         let head = [data.get(..120), data.get(128..chunk::HEADER)];
@@ -82,21 +86,20 @@ impl<'d> Chunk<'d> {
             if hasher.finalize() != get(chunk::CHECKSUM) {
                 self.damaged = true;
                 self.numbers = None;
-                damage.note(&anomalies::CHUNK_HEADER_CHECKSUM, 1, || format!("chunk at offset {at}"));
+                if !is_cut || self.len >= chunk::HEADER {
+                    damage.note(&anomalies::CHUNK_HEADER_CHECKSUM, 1, || format!("chunk at offset {at}"));
+                }
             }
             // Before the records are looked at: reading them in order brings them into the cache.
-            let records = data.get(chunk::HEADER..self.free_space).unwrap_or(&[]);
+            let records = data.get(chunk::HEADER..free_space).unwrap_or(&[]);
             if crc32fast::hash(records) != get(chunk::RECORDS_CHECKSUM) {
                 self.damaged = true;
-                damage.note(&anomalies::CHUNK_CHECKSUM, 1, || format!("chunk at offset {at}"));
+                if !is_cut {
+                    damage.note(&anomalies::CHUNK_CHECKSUM, 1, || format!("chunk at offset {at}"));
+                }
             }
         }
-        if !(chunk::HEADER..=chunk::SIZE).contains(&self.free_space) {
-            self.damaged = true;
-            self.free_space = chunk::SIZE;
-        }
-        if self.len < self.free_space {
-            self.damaged = true;
+        if is_cut {
             let len = self.len;
             damage.note(&anomalies::CUT, 1, || {
                 let (len, size) = (thousands(len as i128), thousands(chunk::SIZE as i128));

@@ -16,7 +16,7 @@ use etwhy_analysis::derived::log_rate::{LogPartyRow, LogRateRow};
 use etwhy_analysis::derived::log_reader_cost::LogReaderCostRow;
 use etwhy_analysis::derived::log_retention::LogRetentionRow;
 use etwhy_base::time::{filetime, filetime_text};
-use etwhy_base::units::{bytes, duration, thousands};
+use etwhy_base::units::{bytes, counted, duration, thousands};
 use etwhy_doc::{Column, Doc, Line, Timeline};
 use etwhy_evtx::tables::{Fields, LogFileRow, LogTypeRow};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
@@ -229,10 +229,10 @@ fn retention(doc: &mut Doc, args: &Args, db: &Database, log: i64) -> Result<(), 
         doc.text("It covers less than ten minutes: no rate can be told.");
         return Ok(());
     };
-    let per_day = whole.bytes_per_day().unwrap_or(0.0) as i64;
-    let records = whole.records_per_day().unwrap_or(0.0) as i64;
+    let per_day = whole.bytes_per_day().unwrap_or(0.0).round() as i64;
+    let records = whole.records_per_day().unwrap_or(0.0).round() as i64;
     let per_mib = whole.rollover_per_mib_ns().unwrap_or(0) as f64;
-    let mut text = format!("Rate: {} and {} records a day. ", bytes(per_day), count(records));
+    let mut text = format!("Rate: {} and {} a day. ", bytes(per_day), counted(records, "record", "records"));
     text += &if whole.wrapped() {
         format!("It reaches back {}: older records were overwritten.", span(rollover as f64))
     } else {
