@@ -358,7 +358,7 @@ pub fn load_file(file: &Path) -> Result<Rule, RuleError> {
 /// A user's own findings: all `.toml` files of a folder.
 ///
 /// # Errors
-/// The first file that cannot be used.
+/// The first file that cannot be used; a folder without any, which is not the one that was meant.
 pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
     let read = |source| RuleError::Read { file: folder.to_path_buf(), source };
     let mut files: Vec<PathBuf> = Vec::new();
@@ -368,6 +368,10 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Rule>, RuleError> {
         if path.extension().is_some_and(|e| e == "toml") && path.is_file() {
             files.push(path);
         }
+    }
+    if files.is_empty() {
+        let message = "no finding in this folder (*.toml)".to_owned();
+        return Err(RuleError::Wrong { file: folder.display().to_string(), message });
     }
     files.sort();
     files.iter().map(|file| load_file(file)).collect()

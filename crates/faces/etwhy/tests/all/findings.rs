@@ -101,6 +101,8 @@ fn the_skeleton_of_a_finding_works() {
 #[test]
 fn users_test_their_own_findings() {
     let folder = tempfile::tempdir().unwrap();
+    let (exit, out, err) = ETWHY.ran(&["rules", "test", "--rules", folder.path().str()]);
+    assert!(exit == 2 && out.is_empty() && err.contains("no finding in this folder (*.toml)"), "{out}{err}");
     let text = include_str!("../../../../../xtask/src/skeletons/finding.txt").replace("@name@", "my.own");
     let good = folder.path().join("good.toml");
     std::fs::write(&good, &text).unwrap();
