@@ -98,7 +98,15 @@ impl Outcome {
             schema: String,
         }
         let none = "no results of probes (`etwhy probe run … --output FILE` writes them)";
-        let head: Head = serde_json::from_slice(text).map_err(|e| format!("{none}: {e}"))?;
+        // Of what is no object nobody wants to know how it differs from one.
+        let is_object = text.trim_ascii_start().starts_with(b"{");
+        let head: Head = serde_json::from_slice(text).map_err(|error| {
+            if is_object && !error.is_data() {
+                format!("{none}, or damaged: {error}")
+            } else {
+                none.to_owned()
+            }
+        })?;
         match head.schema.as_str() {
             SCHEMA => serde_json::from_slice(text).map_err(|e| format!("damaged results of probes: {e}")),
             newer if newer.starts_with("etwhy.probe/") => {

@@ -46,6 +46,9 @@ enum Sub {
     Why(Box<why::Args>),
 }
 
+/// The names of [`Sub`].
+const NAMES: [&str; 2] = ["messages", "why"];
+
 fn run(args: Args) -> anyhow::Result<Exit> {
     match args.part {
         Some(Sub::Messages(args)) => messages::run(args),

@@ -189,7 +189,7 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         write(folder.path(), "log.evtx", b"ElfFile\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     let missing = folder.path().join("missing.etl");
     let missing = missing.str();
-    let cases: [(&[&str], i32, &str); 22] = [
+    let cases: [(&[&str], i32, &str); 25] = [
         (&["dump", "proces", trace], 2, "did you mean `process`?"),
         (&["dump", "proces"], 2, "did you mean `process`?"),
         (&["dump", trace, "process", "--sort", "x"], 2, "unknown column `x` in table `process`"),
@@ -207,6 +207,9 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         (&["segments", missing], 2, "missing.etl: cannot open"),
         (&["symbols", "verify", missing], 2, "missing.etl: cannot open"),
         (&["follow", &log], 3, "an event log"),
+        (&["evtx", "whyy", &log], 2, "did you mean `why`?"),
+        (&["evtx", "dump", &log], 2, "`evtx` has no command `dump`, and there is no file of this name"),
+        (&["probe", "compare", &log], 2, "log.evtx: no results of probes"),
         (&["dump", "sample", trace, "--from", "3s", "--to", "2s"], 2, "--to must be later than --from"),
         (&["why", trace, "--from", "3s", "--to", "2s"], 2, "--to must be later than --from"),
         (&["why", trace, "--from", "1h"], 2, "no event lies between --from and --to"),

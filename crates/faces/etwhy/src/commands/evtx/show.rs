@@ -92,6 +92,13 @@ pub fn run(args: &Args) -> Result<Exit> {
     if args.logs.logs.is_empty() {
         bail!("name event logs (.evtx) or folders of them; `etwhy evtx --help` shows what can be asked");
     }
+    if let Some(word) = args.logs.logs.first().and_then(|path| path.to_str())
+        && word.chars().all(|c| c.is_ascii_alphabetic())
+        && !Path::new(word).exists()
+    {
+        let meant = catalog::meant(word, super::NAMES.into_iter());
+        bail!("`evtx` has no command `{word}`, and there is no file of this name{meant}");
+    }
     let mut filter = args.select.filter()?;
     let messages = messages(args)?.map(Arc::new);
     if let Some(text) = &args.grep {
