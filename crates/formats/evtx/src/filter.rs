@@ -4,6 +4,7 @@ use crate::binxml::{Decoder, Event, Fault, System, Value};
 use crate::read::RecordRef;
 use etwhy_messages::Messages;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A condition on a text: equal, ignoring case, where `*` stands for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Condition {
     pattern: Pattern,
     text: String,
     number: Option<f64>,
+    /// Some record that was asked has the field; copies of the condition share it.
+    seen: Arc<AtomicBool>,
 }
 
 impl Condition {
@@ -91,12 +94,30 @@ impl Condition {
             return Err(format!("`{value}` in `{text}` is no number"));
         }
         Ok(Condition {
-            name: name.trim().to_lowercase(),
+            name: name.trim().to_owned(),
             compare,
             pattern: Pattern::new(value),
             text: value.to_lowercase(),
             number,
+            seen: Arc::default(),
         })
+    }
+
+    /// The field that it is about, as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True if some record that was asked has the field.
+    pub fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a record has the field. Threads that only read do not wait for each other.
+    fn see(&self) {
+        if !self.is_seen() {
+            self.seen.store(true, Ordering::Relaxed);
+        }
     }
 
     fn holds(&self, text: &str) -> bool {
@@ -234,6 +255,7 @@ impl Filter {
             name.push(&mut field);
             for (condition, held) in self.conditions.iter().zip(&mut holds) {
                 if field.eq_ignore_ascii_case(&condition.name) {
+                    condition.see();
                     text.clear();
                     value.push_text(&mut text);
                     *held = condition.holds(&text);

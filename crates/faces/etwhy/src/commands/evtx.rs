@@ -1,5 +1,6 @@
 //! `etwhy evtx`: event logs.
 
+mod fields;
 mod follow;
 mod messages;
 mod select;

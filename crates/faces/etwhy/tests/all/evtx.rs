@@ -185,6 +185,11 @@ fn filters_agree_with_sql() {
         assert_eq!(filtered, asked, "{more:?}");
         assert!(filtered > 0, "{more:?} finds nothing");
     }
+    for form in ["--json", "--counts"] {
+        let (code, _, errors) = ETWHY.ran(&["evtx", &file, "--where", "LogonTyp=10", form]);
+        let said = "no record has a field `LogonTyp`; did you mean `LogonType`?";
+        assert!(code == 0 && errors.contains(said), "{form}: {errors}");
+    }
     assert_eq!(lines(&["--first", "7"]), 7);
     assert_eq!(lines(&["--last", "5"]), 5);
     // The last five are those with the highest numbers.

@@ -1,5 +1,6 @@
 //! `etwhy evtx LOG…`: the records of event logs.
 
+use super::fields::say_unknown;
 use super::follow;
 use super::select::Select;
 use super::shape::{Buffers, CSV_HEAD, Shape, ShapedBatch, Writer};
@@ -150,6 +151,7 @@ pub fn run(args: &Args) -> Result<Exit> {
     if let Some(messages) = &messages {
         say_wanted(messages);
     }
+    say_unknown(&filter.conditions, &logs.files, logs.threads);
     Ok(exit)
 }
 
@@ -325,6 +327,7 @@ fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
         logs.fields = Fields::None;
     }
     let names: Vec<String> = logs.ids.iter().map(|id| format!("event_{id}")).collect();
+    let (conditions, files, threads) = (logs.filter.conditions.clone(), logs.files.clone(), logs.threads);
     let analysed = logs.analyse(&asked, None)?;
     let mut out = out();
     match &args.sql {
@@ -350,6 +353,7 @@ fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
         }
     }
     out.flush()?;
+    say_unknown(&conditions, &files, threads);
     if let Some(path) = &args.output
         && !args.logs.reading.quiet
     {
