@@ -10,8 +10,9 @@ use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
 use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Segment, Timeline, forget_before};
 use etwhy_table::Memory;
 use etwhy_trace::{Base, Inputs, Output, Symbols, Wanted};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// How to follow.
 #[derive(Clone, Debug)]
@@ -83,6 +84,16 @@ pub struct Follower {
     ended: bool,
     /// Files that were kept although they are past, because those behind them do not say who is who.
     needed: usize,
+    /// Files that are past and were left out, as they were then: one that has changed since is another.
+    past: BTreeMap<PathBuf, Stand>,
+}
+
+/// Size of a file and when it was written.
+type Stand = (u64, Option<SystemTime>);
+
+fn stand(path: &Path) -> Option<Stand> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.len(), meta.modified().ok()))
 }
 
 impl Follower {
@@ -153,6 +164,7 @@ impl Follower {
             replaced: 0,
             ended: false,
             needed: 0,
+            past: BTreeMap::new(),
         }
     }
 
@@ -236,8 +248,10 @@ impl Follower {
             self.replaced += polled.replaced as u64;
             self.begin_again(paths.clone())?;
         }
+        self.past.retain(|path, _| paths.contains(path));
         for path in paths {
-            if !self.paths.contains(&path) {
+            let is_past = self.past.get(&path).is_some_and(|then| stand(&path).as_ref() == Some(then));
+            if !self.paths.contains(&path) && !is_past {
                 polled.buffers += self.add(path)?;
             }
         }
@@ -273,6 +287,16 @@ impl Follower {
             // It began earlier than all others: times would count from another zero.
             let paths = self.paths.clone();
             self.begin_again(paths)?;
+            return Ok(count);
+        }
+        if self.timeline.is_shared() != before.is_shared() {
+            // What came before has other keys now.
+            self.complete = i64::MIN;
+            self.arrivals.begin_again();
+            for number in 0..self.files.len() {
+                let count = self.files.get(number).map_or(0, |file| file.buffers().len());
+                self.note_arrivals(number, count);
+            }
             return Ok(count);
         }
         self.note_arrivals(self.files.len().saturating_sub(1), count);
@@ -418,6 +442,11 @@ impl Follower {
         }
         let left: Vec<PathBuf> = left.cloned().collect();
         let now = Timeline::read(&reopened, &mut Ledger::new());
+        if now.is_shared() != timeline.is_shared() {
+            // What has come would have other keys.
+            (self.files, self.paths, self.timeline, self.needed) = (files, paths, timeline, count);
+            return Ok(());
+        }
         let mut base = Base::new(self.decoder.clone());
         base.advance(&reopened, &now, &mut self.symbols, self.options.threads, window.from);
         if base.holds().1[0] * 4 < known {
@@ -427,6 +456,8 @@ impl Follower {
         }
         let kept: Vec<u16> = (0..).zip(&gone).filter(|(_, gone)| !**gone).map(|(number, _)| number).collect();
         self.arrivals.renumber(&kept);
+        let gone = paths.iter().zip(&gone).filter(|(_, gone)| **gone).map(|(path, _)| path);
+        self.past.extend(gone.filter_map(|path| Some((path.clone(), stand(path)?))));
         (self.files, self.paths, self.timeline, self.base, self.needed) = (reopened, left, now, base, 0);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What can go wrong while tables are built.
 
 etwhy_etl::define_anomalies! {
-    MACHINES_DIFFER "machines_differ" Warning Input "Files of different machines or boots that --merge read as one: process ids, times and totals of one are mixed with those of another.";
+    MACHINES_DIFFER "machines_differ" Warning Input "Files of different machines or boots that are read as one, as --merge and following a folder do: process ids, times and totals of one are mixed with those of another.";
     PAYLOAD_TOO_SHORT "payload_too_short" Error Decode "Events whose payload ends before the fields that are needed: they are counted, but missing in their table.";
     EVENT_TYPES_UNDECODED "event_types_undecoded" Info Decode "Kinds of events that nothing describes: counted and dumped raw. A folder of manifests (--manifests) or .tmf files (--tmf) may help.";
     NAMED_BY_TABLES "named_by_tables" Warning Analysis "Processes or threads that a table found and nothing had named before: their numbers may depend on which tables were asked for. This is an error of etwhy; please report it.";

@@ -179,6 +179,19 @@ fn what_options_name_in_vain_is_said() {
     assert_eq!(ETWHY.output(&["info", trace.str(), "--symbols", &empty]).status.code(), Some(0));
 }
 
+/// Following says what reading says.
+#[test]
+fn what_is_followed_and_is_no_trace_or_is_cut_is_told() {
+    let (folder, made) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(folder.path(), "x.etl", b"this is a text and no trace, whatever its name says");
+    let (code, _, errors) = ETWHY.ran(&["follow", folder.path().str(), "--patience", "100ms"]);
+    assert!(code == 3 && errors.contains("x.etl"), "{code}: {errors}");
+    let bytes = std::fs::read(demo(made.path())).unwrap();
+    let cut = write(made.path(), "cut.etl", &bytes[..bytes.len() / 2 + 100]);
+    let (code, _, errors) = ETWHY.ran(&["follow", &cut, "--patience", "100ms"]);
+    assert!(code == 1 && errors.contains("file_truncated"), "{code}: {errors}");
+}
+
 /// What makes no sense is refused with what is meant, perhaps; an empty answer would look like one about the trace.
 #[test]
 fn mistyped_names_and_impossible_ranges_are_told() {

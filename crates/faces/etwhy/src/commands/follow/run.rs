@@ -2,9 +2,10 @@
 
 use super::show::{Show, Sink};
 use crate::commands::serve::reader::{EVENTS, write_part};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::open::{TraceArgs, size};
 use crate::options::time::duration;
+use crate::report::quality;
 use crate::rules::RuleArgs;
 use crate::symbol_args::{SymbolArgs, compact_cache};
 use anyhow::Context as _;
@@ -13,12 +14,15 @@ use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::read::EtlFile;
 use etwhy_input::{InputError, Kind, SNIFF_LEN, WantedFiles, sniff};
+use etwhy_live::anomalies::LATE_BUFFERS;
 use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
 use etwhy_record::run::Trigger;
 use etwhy_rules::Rule;
 use etwhy_symbols::{NameStyle, Resolver};
-use etwhy_table::Memory;
+use etwhy_table::{Database, Memory};
 use etwhy_trace::Symbols;
+use etwhy_trace::identity::{Identity, Machine};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -294,8 +298,12 @@ impl FollowArgs {
         let mut pace = Pace::new();
         let mut last = Instant::now();
         let mut news = true;
+        let mut machine = OneMachine::default();
         loop {
             let polled = run.follower.poll()?;
+            if !from_start {
+                machine.check(run.follower.files())?;
+            }
             if polled.buffers + polled.replaced > 0 {
                 (last, news) = (Instant::now(), true);
             }
@@ -305,6 +313,10 @@ impl FollowArgs {
                     || patience.is_some_and(|most| last.elapsed() >= most));
             if over {
                 run.follower.end()?;
+                if run.follower.files().is_empty() {
+                    // What keeps other commands from reading it is what is wrong with it.
+                    self.trace_args(path).open()?;
+                }
             }
             if over || (news && pace.left().is_zero()) {
                 let begin = Instant::now();
@@ -364,7 +376,7 @@ impl FollowArgs {
 
     fn begun(&self, stop: StopWhen, follower: Follower, watch: Watch, show: Box<dyn Sink>) -> Run {
         let waits = !(self.until_finding.is_empty() && self.stop_when.is_empty());
-        Run { stop, follower, watch, show, waits, save: self.save.clone(), last: None }
+        Run { stop, follower, watch, show, waits, save: self.save.clone(), last: None, in_part: None }
     }
 }
 
@@ -414,6 +426,48 @@ struct Run {
     /// Where the last window goes.
     save: Option<PathBuf>,
     last: Option<[i64; 2]>,
+    /// What could not be read, if anything, up to the last window.
+    in_part: Option<String>,
+}
+
+/// The machine that all files of a folder are of.
+#[derive(Default)]
+struct OneMachine {
+    machine: Machine,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl OneMachine {
+    /// Refuses a file of another machine than those before: their processes and times would be mixed. Another boot is none.
+    fn check(&mut self, files: &[EtlFile]) -> anyhow::Result<()> {
+        for file in files {
+            if self.seen.contains(file.shown()) {
+                continue;
+            }
+            let machine = Identity::from_file(file).machine;
+            let differences = self.machine.differences(&machine);
+            if let Some(difference) = differences.iter().find(|difference| difference.fact != BOOT) {
+                anyhow::bail!(
+                    "{}: of another machine than the files before it ({}); follow a folder of one machine, or a single file: \
+                     `etwhy why FOLDER` answers finished traces of several machines one by one",
+                    file.shown().display(),
+                    difference.text
+                );
+            }
+            self.machine.learn(&machine);
+            self.seen.insert(file.shown().to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What [`Machine::differences`] calls another boot.
+const BOOT: &str = "boot time";
+
+/// What could not be read of the files of a window, if anything. What came too late to be followed is no fault of theirs.
+fn in_part(db: &Database) -> Option<String> {
+    let of_files = quality::ledger(db).iter().any(|a| exit::is_missing(a) && a.name != LATE_BUFFERS.name);
+    if of_files { exit::in_part(db) } else { None }
 }
 
 impl Run {
@@ -424,6 +478,7 @@ impl Run {
             return Ok(None);
         };
         self.last = Some([look.window.from_ns, look.window.to_ns]);
+        self.in_part = in_part(&look.db);
         let fired = self.stop.check(&look, self.watch.history());
         self.show.window(&look, &self.watch, &self.follower, fired.as_ref())?;
         Ok(fired)
@@ -461,7 +516,10 @@ impl Run {
             self.show.ended(self.waits)?;
         }
         self.save()?;
-        Ok(if self.waits { Exit::InPart } else { Exit::Done })
+        if let Some(text) = &self.in_part {
+            eprintln!("etwhy: {}", etwhy_export::sanitize(text));
+        }
+        Ok(if self.waits || self.in_part.is_some() { Exit::InPart } else { Exit::Done })
     }
 }
 
