@@ -41,13 +41,19 @@ define_table! {
 pub static DERIVED: DerivedSpec =
     DerivedSpec { tables: &[&INTERRUPT_DRIVER], reads: reads::<InterruptPathRow>, on_demand: false, make };
 
+/// Class and host in small letters.
+type Host<'a> = (&'a str, String);
+
+/// Time and samples, by driver.
+type Drivers<'a> = BTreeMap<&'a str, (i64, i64)>;
+
 /// Samples below which a share is chance.
 const LEAST_SAMPLES: i64 = 20;
 
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let paths = db.read_or_empty::<InterruptPathRow>();
-    let mut hosts: BTreeMap<(&str, String), (&str, i64)> = BTreeMap::new();
-    let mut drivers: BTreeMap<(&str, String), BTreeMap<&str, (i64, i64)>> = BTreeMap::new();
+    let mut hosts: BTreeMap<Host<'_>, (&str, i64)> = BTreeMap::new();
+    let mut drivers: BTreeMap<Host<'_>, Drivers<'_>> = BTreeMap::new();
     for row in &paths {
         let Some(host) = row.host() else { continue };
         let key = (row.class(), host.to_ascii_lowercase());
