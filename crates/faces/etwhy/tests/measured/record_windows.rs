@@ -8,14 +8,22 @@ use crate::ETWHY;
 use etwhy_testkit::Run as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+/// The program under a name for which Wine says that it is Windows 10: made once, since tests run at the same time.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+    let program = Path::new(env!("CARGO_BIN_EXE_etwhy")).with_file_name("etwhy-recorder.exe");
+    // One of an earlier build.
+    let _ = std::fs::remove_file(&program);
+    std::fs::hard_link(env!("CARGO_BIN_EXE_etwhy"), &program).unwrap();
+    program
+});
 
 /// A machine of its own: journal, sessions, log of calls.
 struct Machine {
     folder: tempfile::TempDir,
     tools: PathBuf,
-    /// The program under a name for which Wine says that it is Windows 10.
-    program: PathBuf,
     fail: &'static str,
 }
 
@@ -25,11 +33,7 @@ impl Machine {
             etwhy_testkit::skipped("ETWHY_WINDOWS_DOUBLE names no folder with etwdouble.dll and others.exe");
             return None;
         };
-        let program = Path::new(env!("CARGO_BIN_EXE_etwhy")).with_file_name("etwhy-recorder.exe");
-        // One of an earlier build.
-        let _ = std::fs::remove_file(&program);
-        std::fs::hard_link(env!("CARGO_BIN_EXE_etwhy"), &program).unwrap();
-        let machine = Machine { folder: tempfile::tempdir().unwrap(), tools, program, fail: "" };
+        let machine = Machine { folder: tempfile::tempdir().unwrap(), tools, fail: "" };
         machine.will_record("kernel-source.etl", "0.05");
         machine.will_record("user-source.etl", "0.02");
         Some(machine)
@@ -64,7 +68,7 @@ impl Machine {
     }
 
     fn etwhy(&self, line: &str) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&*PROGRAM);
         command.args(line.split(' ')).stdin(Stdio::null());
         self.with_double(&mut command);
         command
