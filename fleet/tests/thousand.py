@@ -327,7 +327,7 @@ def costs_of_reading(program: str, folder: pathlib.Path, small: pathlib.Path) ->
 
 def costs_of_ranking(connection: duckdb.DuckDBPyConnection, folder: pathlib.Path) -> None:
     """The ranking of 100,000 traces: the rows of these over and over, as Parquet files."""
-    traces = connection.sql("select count(*) from recording").fetchone()[0]
+    traces = connection.sql("select count(*) from recording").fetchall()[0][0]
     copies = -(-100_000 // traces)
     other = duckdb.connect()
     other.sql("set threads = 2")
@@ -378,9 +378,9 @@ def main() -> int:
     expected = traces_in(inbox)
     given = {path for (path,) in connection.sql("select path from input").fetchall()}
     claim(given == expected, f"{len(given)} of {len(expected)} files are in the ledger; missing {sorted(expected - given)[:3]}, other {sorted(given - expected)[:3]}")
-    twice = connection.sql("select count(*) from (select extract_id from run where outcome in ('read', 'in_part') group by 1 having count(*) > 1)").fetchone()[0]
+    twice = connection.sql("select count(*) from (select extract_id from run where outcome in ('read', 'in_part') group by 1 having count(*) > 1)").fetchall()[0][0]
     claim(twice == 0, f"{twice} readings are there twice")
-    rows = connection.sql("select count(*), count(distinct trace_id) from recording").fetchone()
+    rows = connection.sql("select count(*), count(distinct trace_id) from recording").fetchall()[0]
     claim(rows[0] == rows[1], f"{rows[0]} traces have rows")
     last = dict(connection.sql("select outcome, count(*) from (select outcome, row_number() over (partition by trace_id order by batch desc, outcome) as n from run) where n = 1 group by 1 order by 1").fetchall())
     print(f"       what became of each: {last}")
@@ -388,7 +388,7 @@ def main() -> int:
     claim(reason("hangs.etl")[:1] == ["timeout"], f"hangs.etl: {reason('hangs.etl')}")
     bomb = reason("bomb.etl.gz")
     claim(bool(bomb) and bomb[0] in ("not_a_trace", "failed", "memory", "timeout", "in_part"), f"bomb.etl.gz: {bomb}")
-    cpu, size = connection.sql("select sum(cpu_ns) / 1e9, sum(size_bytes) from run where outcome in ('read', 'in_part')").fetchone()
+    cpu, size = connection.sql("select sum(cpu_ns) / 1e9, sum(size_bytes) from run where outcome in ('read', 'in_part')").fetchall()[0]
     stored = sum(file.stat().st_size for file in (store / "batches").rglob("*.parquet"))
     print(f"       {float(size) / 1e6:.0f} MB in {float(cpu):.0f} s of CPU time; the store has {stored / 1e3 / rows[0]:.1f} KB per trace in {len(list((store / 'batches').iterdir()))} batches")
 
