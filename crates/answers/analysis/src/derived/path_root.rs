@@ -12,9 +12,10 @@
 //! `did` says *mostly* where the cause has less than 90 % of the root's time, and *among other things* below half.
 //!
 //! Where the root is the System process, the driver whose routine ran there is named instead (`system_work` says how it is told). Where Windows
-//! had asked a filter about a call of the root (a minifilter, a callback of the registry or of process starts, a hook of system calls), and at
-//! least half of the root's time went there, the filter is named, for that part, if nobody else has more: by the samples of the run, at least
-//! ten, or by the stack of a sleep: a wait for anything else is nobody's. Where only several together have half, `did` names them.
+//! had asked a filter about calls of these processes (a minifilter, a callback of the registry or of process starts, a hook of system calls), its
+//! part is taken off theirs, and the filter is the root if it has most: by the samples of runs, at least ten, or by the stack of a sleep: a wait
+//! for anything else is nobody's. Where only several together have half of what a process did, `did` names them. What System writes for the cache
+//! is charged to the program that wrote more than half of what programs wrote to that file.
 //!
 //! # What fools it
 //!
@@ -23,6 +24,7 @@
 
 mod disk;
 mod evidence;
+mod root;
 mod share;
 
 use super::interrupt_driver::{self, InterruptDriverRow};
@@ -30,7 +32,9 @@ use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, Stacks, StacksRows, Whose, freeze, id};
 use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::{critical_path::CriticalPathRow, process::ProcessRow, thread::ThreadRow};
+use etwhy_trace::catalog::{
+    critical_path::CriticalPathRow, file_io::FileUsageRow, process::ProcessRow, thread::ThreadRow,
+};
 use evidence::{Evidence, EvidenceRows};
 use foldhash::{HashMap, HashSet};
 pub use share::{PATH_SHARE, PathShareRow};
@@ -100,6 +104,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
         StacksRows,
         FactsRows,
         EvidenceRows,
+        FileUsageRow,
     )>,
     on_demand: false,
     make,
@@ -229,8 +234,8 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     }
     let threads = db.read_or_empty::<ThreadRow>();
     let process_of = |utid: i64| threads.get(utid).and_then(|thread| thread.upid()).unwrap_or(-1);
-    let disks = disk::Disks::read(db);
     let systems = system_processes(db);
+    let disks = disk::Disks::read(db, &systems);
     // Drivers have no process of their own.
     let system = systems.iter().copied().min().unwrap_or(NO_PROCESS);
     let mut paths: Vec<Path<'_>> = Vec::new();
@@ -305,26 +310,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let behind = interrupt_driver::behind(db);
     let workers = workers(db, &paths, &systems, (&facts, &stacks));
     let mut evidence = Evidence::new(&facts, &stacks);
-    let mut found = Vec::new();
-    for path in &paths {
-        let whom = charging(path, &systems, &workers);
-        let sums = share::sums(path, &whom);
-        let Some(&(root, root_ns)) = sums.first() else { continue };
-        let upid = root.0;
-        let own = || path.pieces.iter().filter(|piece| whom(piece) == root);
-        let Some(((cause, utid), cause_ns)) = largest(own().map(|p| ((p.cause, p.utid), p.length()))) else {
-            continue;
-        };
-        let pieces: Vec<&Piece<'_>> = own().filter(|p| p.cause == cause && p.utid == utid).collect();
-        let request = evidence.of(cause, utid, &pieces);
-        let same = own().filter(|piece| piece.cause == cause).map(Piece::length);
-        let same_ns = same.fold(0, i64::saturating_add);
-        let next_ns = sums.get(1).map_or(0, |(_, ns)| *ns);
-        let is_system = |upid: i64| systems.contains(&upid);
-        let parties = share::parties(path, &sums, &whom, &is_system, &mut evidence);
-        let chain = path.chain(|p| p.upid == upid && p.cause == cause, process_of);
-        found.push((path, upid, root_ns, cause, cause_ns, utid, request, (same_ns, next_ns), parties, chain));
-    }
+    let is_system = |upid: i64| systems.contains(&upid);
+    let of_path = |path| share::parties(path, &charging(path, &systems, &workers), &is_system, &mut evidence);
+    let parties: Vec<_> = paths.iter().map(of_path).collect();
     evidence.look(db);
     let module_name = |module: u32| facts.module(module).map(|module| module.name.clone());
     let driver_of = |whom: &Whom<'_>| match whom {
@@ -334,27 +322,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         (_, worker, _) if *worker <= -2 => u32::try_from(-2 - worker).ok().and_then(module_name),
         _ => None,
     };
-    for found in found {
-        let (
-            path,
-            upid,
-            mut root_ns,
-            mut cause,
-            mut cause_ns,
-            mut utid,
-            request,
-            (same_ns, next_ns),
-            parties,
-            mut chain,
-        ) = found;
+    for (path, parties) in paths.iter().zip(&parties) {
         let parties: Vec<_> = parties.iter().map(|party| (party, party.calls.drivers(&evidence))).collect();
         let label = |upid: i64| name(upid).to_owned();
         share::write(&mut shares, &mut strings, path, &parties, &driver_of, &module_name, &label);
-        let mut seen = evidence.seen_at(request);
-        let interrupting = match cause {
-            Cause::Interrupt(module) => Some(module),
-            _ => None,
-        };
+        let Some(mut root) = root::choose(path, &parties, &evidence) else { continue };
+        let (upid, cause) = (root.party.whom.0, root.cause);
+        let seen = &mut root.seen;
         // What the System process transfers is its own, whatever its threads did meanwhile.
         let for_others = systems.contains(&upid) && cause != Cause::Disk;
         if let Some(Whose::Windows { routine }) = seen.whose.filter(|_| for_others) {
@@ -362,50 +336,33 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             let label = facts.functions.get(routine as usize).map(|(label, _)| label.clone());
             (seen.function, seen.callee) = (label, None);
         }
-        // A filter's part, if it is most of what the root did, and nobody else has more.
-        let drivers = parties.first().map(|(_, asked)| asked.as_slice()).unwrap_or_default();
-        let half = |ns: i64| ns.saturating_mul(2) >= root_ns;
-        let asked = drivers.first().copied().filter(|asked| half(asked.ns) && asked.ns >= next_ns);
-        let asked = asked.filter(|_| interrupting.is_none());
-        let mut did = format!("{}{}", how_far(same_ns, root_ns), did(cause, &seen));
-        let all = drivers.iter().fold(0i64, |all, asked| all.saturating_add(asked.ns));
-        if asked.is_none() && interrupting.is_none() && half(all) {
-            let names = drivers.iter().filter_map(|asked| facts.module(asked.module)).take(MOST_NAMED);
-            let names: Vec<&str> = names.map(|module| module.name.as_str()).collect();
-            let word = if names.len() == 1 { "filter" } else { "filters" };
-            did = format!("was mostly in the {word} {}", names.join(", "));
-        } else if asked.is_none() && interrupting.is_none() {
-            root_ns = root_ns.saturating_sub(all);
-        }
-        if let Some(asked) = asked {
-            (root_ns, cause, cause_ns) = (asked.ns, asked.cause, asked.cause_ns);
-            let there = |p: &Piece<'_>| {
-                let ran = cause == Cause::Work && matches!(p.cause, Cause::Work | Cause::Processor);
-                p.upid == upid && (ran || p.cause == cause && evidence.asked(p.stack) == Some(asked.module))
-            };
-            let threads = path.pieces.iter().filter(|p| there(p));
-            utid = largest(threads.map(|p| (p.utid, p.length()))).map_or(-1, |(utid, _)| utid);
-            chain = path.chain(there, process_of);
-            did = format!("{} as a filter in a thread of {}", verb(cause), name(upid));
-            seen = evidence::Seen::default();
-        }
-        let driver = match (interrupting, asked, seen.whose.filter(|_| for_others)) {
-            (Some(_), ..) => driver_of(&(upid, -1, Some(cause))),
-            (None, Some(asked), _) => module_name(asked.module),
-            (None, None, Some(Whose::Driver { module, .. })) => module_name(module),
-            (None, None, Some(Whose::Windows { .. })) => None,
+        let mut did = root.did(&name, &module_name);
+        let interrupting = match cause {
+            Cause::Interrupt(module) => Some(module),
+            _ => None,
+        };
+        let driver = match (&root.filter, root.seen.whose.filter(|_| for_others)) {
+            (Some(filter), _) => module_name(filter.module),
+            _ if interrupting.is_some() => driver_of(&root.party.whom),
+            (None, Some(Whose::Driver { module, .. })) => module_name(module),
+            (None, Some(Whose::Windows { .. })) => None,
             _ if for_others => {
                 did.push_str(" (no stack tells whether a driver had queued the work)");
                 None
             }
             _ => None,
         };
-        let root = driver.as_deref().unwrap_or_else(|| name(upid));
+        let chain = match &root.filter {
+            Some(filter) => path.chain(|piece| filter.has(piece, cause, &evidence), process_of),
+            None => path.chain(|piece| piece.upid == upid && piece.cause == cause, process_of),
+        };
+        let label = driver.as_deref().unwrap_or_else(|| name(upid));
         let host = interrupting.filter(|module| driver.as_deref() != Some(*module));
         let chain = chain.iter().map(|upid| name(*upid)).chain(host).chain(driver.as_deref());
         let chain = chain.collect::<Vec<&str>>().join(" > ");
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
-        let (function, callee, file) = (text(&seen.function), text(&seen.callee), text(&seen.path));
+        let (function, callee, file) =
+            (text(&root.seen.function), text(&root.seen.callee), text(&root.seen.path));
         rows.push(PathRootRow {
             path_id: path.id as i32,
             origin: strings.intern(path.origin),
@@ -416,14 +373,14 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             dur_ns: path.dur_ns,
             unknown_ns: path.unknown_ns,
             root_upid: id(upid),
-            root: strings.intern(root),
+            root: strings.intern(label),
             root_driver: driver.as_deref().map(|driver| strings.intern(driver)),
-            own: interrupting.is_none() && asked.is_none() && upid == process_of(path.utid),
-            root_ns,
-            share: root_ns as f64 / path.dur_ns.max(1) as f64,
+            own: interrupting.is_none() && root.filter.is_none() && upid == process_of(path.utid),
+            root_ns: root.ns,
+            share: root.ns as f64 / path.dur_ns.max(1) as f64,
             cause: strings.intern(cause.name()),
-            cause_ns,
-            root_utid: id(utid),
+            cause_ns: root.utid_ns,
+            root_utid: id(root.utid),
             function,
             callee,
             path: file,
@@ -469,57 +426,6 @@ fn workers(
     };
     asked.into_iter().filter_map(|(thread, request)| Some((thread, driver(request)?))).collect()
 }
-
-/// What a filter did.
-fn verb(cause: Cause<'_>) -> &'static str {
-    if cause == Cause::Work { "worked" } else { "slept" }
-}
-
-/// Whether the root did it all the time.
-fn how_far(part_ns: i64, all_ns: i64) -> &'static str {
-    match (part_ns as f64, all_ns as f64) {
-        (part, all) if part >= 0.9 * all => "",
-        (part, all) if part >= 0.5 * all => "mostly ",
-        _ => "among other things ",
-    }
-}
-
-/// What the root did, in words.
-fn did(cause: Cause<'_>, seen: &evidence::Seen) -> String {
-    let at = |verb: &str| match (&seen.function, &seen.callee) {
-        (Some(function), Some(callee)) => format!("{verb} in {function}, which had called {callee}"),
-        (Some(function), None) => format!("{verb} in {function}"),
-        (None, Some(callee)) => format!("{verb} in {callee}"),
-        (None, None) => verb.to_owned(),
-    };
-    let path = |verb: &str| match &seen.path {
-        Some(path) => format!("{verb} {path}"),
-        None => at("waited for I/O"),
-    };
-    match cause {
-        Cause::Work => at("worked"),
-        Cause::Processor => at("had the processor"),
-        Cause::Disk => match &seen.path {
-            Some(path) => format!("kept the disk busy with transfers of {path}"),
-            None => "kept the disk busy".to_owned(),
-        },
-        Cause::Interrupt(_) => "kept the processor with its DPCs and ISRs".to_owned(),
-        Cause::Wait("lock") => at("waited for a lock"),
-        Cause::Wait("sleep") => at("slept"),
-        Cause::Wait("call") => at("waited for an answer"),
-        Cause::Wait("io") => path("waited for"),
-        Cause::Wait("page_fault") => path("waited for a page of"),
-        Cause::Wait("throttled") => at("was throttled"),
-        Cause::Wait("suspended") => at("was suspended"),
-        Cause::Wait("queue" | "condition") => at("waited for work"),
-        // A wait in the kernel during a file operation of the same thread is for that.
-        Cause::Wait(_) if seen.path.is_some() => path("waited for"),
-        Cause::Wait(_) => at("waited"),
-    }
-}
-
-/// Filters that are named where none has most of the time.
-const MOST_NAMED: usize = 4;
 
 /// Process id of the System process.
 const SYSTEM: i64 = 4;

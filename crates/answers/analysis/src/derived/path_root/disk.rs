@@ -1,11 +1,14 @@
 //! Who had the disk while somebody waited for it: a transfer that stands in a queue waits for those that were asked for before it. What
 //! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long. An urgent
-//! transfer waits for one of low priority only if that is under way already: Windows holds the others back for it.
+//! transfer waits for one of low priority only if that is under way already: Windows holds the others back for it. What System writes for the
+//! cache is the program's that wrote the file.
 
 use crate::derived::disk_cost::is_low;
+use crate::operators::add;
 use etwhy_table::Database;
-use etwhy_trace::catalog::disk_io::DiskIoRow;
-use foldhash::HashMap;
+use etwhy_trace::catalog::{disk_io::DiskIoRow, file::FileRow, file_io::FileUsageRow};
+use foldhash::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// A part of a wait, and the process and thread whose transfer was served then, if it was another's.
 pub(super) type Part = (i64, i64, Option<(i64, i64)>);
@@ -29,12 +32,17 @@ pub(super) struct Disks {
 }
 
 impl Disks {
-    pub fn read(db: &Database) -> Disks {
+    pub fn read(db: &Database, systems: &HashSet<i64>) -> Disks {
         let mut disks = Disks::default();
+        let (files, writers) = (db.read_or_empty::<FileRow>(), cached_writers(db, systems));
+        let writer = |file: Option<i64>| writers.get(files.get(file?)?.path()?).copied();
         for row in &db.read_or_empty::<DiskIoRow>() {
             let disk = row.disk();
             let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
-            let (upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
+            let (mut upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
+            if row.op() == "write" && systems.contains(&upid) {
+                upid = writer(row.file_id()).unwrap_or(upid);
+            }
             let low = is_low(row.priority());
             if begun < done {
                 disks.served.entry(disk).or_default().push((begun, done, row.start_ns(), upid, utid, low));
@@ -83,6 +91,25 @@ impl Disks {
         }
         parts
     }
+}
+
+/// For whom System writes a file that is cached, by path: who wrote more than half of what programs wrote there.
+fn cached_writers(db: &Database, systems: &HashSet<i64>) -> HashMap<String, i64> {
+    let mut written: HashMap<String, BTreeMap<i64, i64>> = HashMap::default();
+    for row in &db.read_or_empty::<FileUsageRow>() {
+        if let (Some(path), Some(upid), true) = (row.path(), row.upid(), row.written_bytes() > 0) {
+            add(written.entry(path.to_owned()).or_default().entry(upid).or_default(), row.written_bytes());
+        }
+    }
+    let most = |by: BTreeMap<i64, i64>| {
+        if !by.keys().any(|upid| systems.contains(upid)) {
+            return None;
+        }
+        let programs = || by.iter().filter(|(upid, _)| !systems.contains(upid));
+        let all = programs().fold(0i64, |all, (_, bytes)| all.saturating_add(*bytes));
+        programs().find(|(_, bytes)| bytes.saturating_mul(2) > all).map(|(upid, _)| *upid)
+    };
+    written.into_iter().filter_map(|(path, by)| Some((path, most(by)?))).collect()
 }
 
 #[cfg(test)]

@@ -36,44 +36,67 @@ const MOST: usize = 8;
 
 /// A party with what drivers may have of its part.
 pub(super) struct Party<'d> {
-    whom: Whom<'d>,
+    pub whom: Whom<'d>,
+    /// All that is charged to it.
+    pub sum_ns: i64,
     part_ns: i64,
     run_ns: i64,
+    pub causes: Vec<OfCause<'d>>,
     pub calls: Calls<'d>,
 }
 
-/// Whom the pieces of a path are charged to, the largest sum first.
-pub(super) fn sums<'d>(path: &Path<'d>, whom: &dyn Fn(&Piece<'d>) -> Whom<'d>) -> Vec<(Whom<'d>, i64)> {
-    let mut all: BTreeMap<Whom<'d>, i64> = BTreeMap::new();
-    path.pieces.iter().for_each(|piece| add(all.entry(whom(piece)).or_default(), piece.length()));
-    let mut all: Vec<_> = all.into_iter().collect();
-    all.sort_by_key(|(whom, ns)| (Reverse(*ns), *whom));
-    all
+/// What a party has by one cause, and the thread with most of it.
+pub(super) struct OfCause<'d> {
+    pub cause: Cause<'d>,
+    pub ns: i64,
+    pub utid: i64,
+    pub utid_ns: i64,
+    /// The question what that thread did there.
+    pub request: usize,
 }
 
 /// The parties that may be named, the largest first.
 pub(super) fn parties<'d>(
     path: &Path<'d>,
-    sums: &[(Whom<'d>, i64)],
     whom: &dyn Fn(&Piece<'d>) -> Whom<'d>,
     is_system: &dyn Fn(i64) -> bool,
     evidence: &mut Evidence<'_>,
 ) -> Vec<Party<'d>> {
+    let mut all: BTreeMap<Whom<'d>, Vec<&Piece<'d>>> = BTreeMap::new();
+    path.pieces.iter().for_each(|piece| all.entry(whom(piece)).or_default().push(piece));
+    let mut all: Vec<_> = all.into_iter().map(|(whom, pieces)| (sum(&pieces), whom, pieces)).collect();
+    all.sort_by_key(|(ns, whom, _)| (Reverse(*ns), *whom));
     let large = |ns: i64| ns.saturating_mul(10) >= path.dur_ns;
-    let first = sums.iter().enumerate().filter(|(at, (_, ns))| *at == 0 || large(*ns)).take(MOST);
+    let first = all.into_iter().enumerate().filter(|(at, (ns, ..))| *at == 0 || large(*ns)).take(MOST);
     first
-        .map(|(_, &(party, _))| {
-            let pieces: Vec<&Piece<'d>> = path.pieces.iter().filter(|piece| whom(piece) == party).collect();
-            let sum = |wanted: fn(&Cause<'_>) -> bool| {
-                let pieces = pieces.iter().filter(|piece| wanted(&piece.cause));
-                pieces.map(|piece| piece.length()).fold(0, i64::saturating_add)
-            };
-            let (part_ns, run_ns) = (sum(is_proof), sum(|cause| *cause == Cause::Work));
+        .map(|(_, (sum_ns, whom, pieces))| {
+            let (mut part_ns, mut run_ns) = (0, 0);
+            let mut by_cause: BTreeMap<Cause<'d>, Vec<&Piece<'d>>> = BTreeMap::new();
+            pieces.iter().for_each(|piece| by_cause.entry(piece.cause).or_default().push(piece));
+            let mut causes = Vec::new();
+            for (cause, mut pieces) in by_cause {
+                let ns = sum(&pieces);
+                if is_proof(&cause) {
+                    add(&mut part_ns, ns);
+                }
+                if cause == Cause::Work {
+                    run_ns = ns;
+                }
+                let Some((utid, utid_ns)) = largest(pieces.iter().map(|p| (p.utid, p.length()))) else {
+                    continue;
+                };
+                pieces.retain(|piece| piece.utid == utid);
+                causes.push(OfCause { cause, ns, utid, utid_ns, request: evidence.of(cause, utid, &pieces) });
+            }
             // System's threads are asked about nobody's calls.
-            let calls = Calls::of(if is_system(party.0) { &[] } else { &pieces }, evidence);
-            Party { whom: party, part_ns, run_ns, calls }
+            let calls = Calls::of(if is_system(whom.0) { &[] } else { &pieces }, evidence);
+            Party { whom, sum_ns, part_ns, run_ns, causes, calls }
         })
         .collect()
+}
+
+fn sum(pieces: &[&Piece<'_>]) -> i64 {
+    pieces.iter().map(|piece| piece.length()).fold(0, i64::saturating_add)
 }
 
 /// Any other wait is owed by somebody else, and the path would have gone on if it were known by whom.
@@ -101,7 +124,7 @@ pub(super) fn write<'d>(
         let (mut part_ns, mut run_ns) = (party.part_ns, party.run_ns);
         for asked in asked {
             let Some(driver) = module(asked.module) else { continue };
-            let ran = if asked.cause == Cause::Work { asked.cause_ns } else { asked.ns - asked.cause_ns };
+            let ran = asked.causes.get(&Cause::Work).copied().unwrap_or(0);
             put((Some(driver), -1), asked.ns, ran);
             (part_ns, run_ns) = (part_ns.saturating_sub(asked.ns), run_ns.saturating_sub(ran).max(0));
         }
@@ -140,13 +163,11 @@ pub(super) struct Calls<'d> {
     waits: BTreeMap<(u32, Cause<'d>), i64>,
 }
 
-/// A driver that Windows had asked, its time, and what it mostly did.
-#[derive(Clone, Copy)]
+/// A driver that Windows had asked, its time, and its runs and sleeps.
 pub(super) struct Asked<'d> {
     pub module: u32,
     pub ns: i64,
-    pub cause: Cause<'d>,
-    pub cause_ns: i64,
+    pub causes: BTreeMap<Cause<'d>, i64>,
 }
 
 impl<'d> Calls<'d> {
@@ -170,13 +191,13 @@ impl<'d> Calls<'d> {
         for ((module, cause), ns) in ran.chain(self.waits.iter().map(|(key, ns)| (*key, *ns))) {
             add(causes.entry(module).or_default().entry(cause).or_default(), ns);
         }
-        let of = |(module, causes): (u32, BTreeMap<Cause<'d>, i64>)| {
-            let ns = causes.values().fold(0i64, |all, ns| all.saturating_add(*ns));
-            let (cause, cause_ns) = largest(causes.into_iter())?;
-            Some(Asked { module, ns, cause, cause_ns })
+        let of = |(module, causes): (u32, BTreeMap<Cause<'d>, i64>)| Asked {
+            module,
+            ns: causes.values().fold(0, |all, ns| all.saturating_add(*ns)),
+            causes,
         };
-        let mut all: Vec<Asked<'d>> = causes.into_iter().filter_map(of).collect();
-        all.sort_by_key(|asked| (std::cmp::Reverse(asked.ns), asked.module));
+        let mut all: Vec<Asked<'d>> = causes.into_iter().map(of).collect();
+        all.sort_by_key(|asked| (Reverse(asked.ns), asked.module));
         all
     }
 }
