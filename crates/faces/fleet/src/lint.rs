@@ -5,7 +5,8 @@
 //!
 //! * of two tables of traces that are joined, or parts of the query that still have `trace_id`, the condition compares `trace_id`;
 //! * a window over such rows is partitioned by `trace_id`;
-//! * numbers that mean something within a trace are read only where `trace_id` is.
+//! * numbers that mean something within a trace are read only where `trace_id` is;
+//! * times and bytes of many traces are added up as real numbers.
 
 use crate::contract;
 use std::collections::HashSet;
@@ -21,6 +22,12 @@ const ENDS: [&str; 8] = ["where", "group", "having", "order", "limit", "union", 
 pub fn faults(sql: &str) -> Vec<String> {
     let tokens = tokens(sql);
     let mut faults = Vec::new();
+    // Readings with damaged clocks have times that no sum of whole numbers holds, and SQLite ends with an error then.
+    for sum in tokens.windows(4).filter(|four| four[0] == "sum" && four[3] == ")") {
+        if sum[2].ends_with("_ns") || sum[2].ends_with("_bytes") {
+            faults.push(format!("sum({}) may overflow: sum(1.0 * {})", sum[2], sum[2]));
+        }
+    }
     // Names that stand for rows of traces.
     let mut traced: HashSet<String> =
         contract::tables().iter().map(|table| table.spec.name.to_lowercase()).collect();
@@ -188,7 +195,8 @@ mod tests {
         let wrong = [
             "SELECT b.culprit FROM bill AS b JOIN machine AS m ON m.machine_id = b.machine_id",
             "SELECT b.culprit FROM bill AS b, machine AS m WHERE m.trace_id = b.trace_id",
-            "SELECT upid, sum(total_cpu_ns) FROM bill GROUP BY upid",
+            "SELECT upid, sum(1.0 * total_cpu_ns) FROM bill GROUP BY upid",
+            "SELECT culprit, sum(b.total_cpu_ns) FROM bill AS b GROUP BY culprit",
             "SELECT row_number() OVER (PARTITION BY culprit ORDER BY total_cpu_ns) FROM bill",
             "WITH a AS (SELECT trace_id, culprit FROM bill) SELECT a.culprit FROM a JOIN process AS p ON p.name = a.culprit",
             "WITH a AS (SELECT b.* FROM bill AS b WHERE b.trace_id <> '') SELECT a.culprit FROM a JOIN process AS p ON p.name = a.culprit",

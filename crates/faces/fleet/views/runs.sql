@@ -19,7 +19,7 @@ WITH able AS (
     HAVING max(m.capacity_ns) > 0
 )
 SELECT a.trace_id, max(a.path) AS path, max(a.captured_unix_ns) AS captured_unix_ns, b.kind, coalesce(p.name, b.culprit) AS culprit,
-    100.0 * sum(b.total_cpu_ns) / max(a.capacity_ns) AS share_percent
+    100.0 * sum(1.0 * b.total_cpu_ns) / max(a.capacity_ns) AS share_percent
 FROM bill AS b
 JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
 LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid

@@ -35,7 +35,7 @@ version AS (
     HAVING count(DISTINCT file_version) = 1
 ),
 cost AS (
-    SELECT b.trace_id, b.kind, lower(coalesce(p.name, b.culprit)) AS culprit, sum(b.total_cpu_ns) AS cpu_ns
+    SELECT b.trace_id, b.kind, lower(coalesce(p.name, b.culprit)) AS culprit, sum(1.0 * b.total_cpu_ns) AS cpu_ns
     FROM bill AS b
     LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
