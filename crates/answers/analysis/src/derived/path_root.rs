@@ -146,6 +146,8 @@ struct Piece<'d> {
     /// Thread of the path itself.
     on_path: i64,
     cause: Cause<'d>,
+    /// A wait for somebody's answer that a timer ended.
+    timed_out: bool,
     stack: i64,
 }
 
@@ -282,6 +284,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 utid,
                 on_path: row.utid(),
                 cause,
+                timed_out: cause == Cause::Wait("call") && row.readied_in_dpc() == Some(true),
                 stack: row.stack_id().unwrap_or(-1),
             });
         };

@@ -36,7 +36,7 @@ use etwhy_knowledge::WaitClass;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use runs::Runs;
 use std::collections::BTreeMap;
-use walk::{Kind, Link, MOST_LINKS, Piece, path};
+use walk::{Kind, Link, MOST_LINKS, Piece, path, until};
 
 define_table! {
     /// Critical paths: for each stretch of a thread the chain of causes, latest first.
@@ -240,7 +240,10 @@ impl Analysis for Paths {
             }
         }
         end.ledger.count(&PATHS_BEYOND_LIMIT, self.beyond);
-        for (path_id, path) in all.into_iter().enumerate() {
+        // A session that was stopped or taken: what threads did last goes on for nobody knows how long.
+        let (_, ceased) = end.model.cpus.observed(end.span_ns);
+        for (path_id, mut path) in all.into_iter().enumerate() {
+            path.links = until(ceased, path.utid, path.from, path.to, path.links);
             let whole = path.to.saturating_sub(path.from).max(1);
             for (position, link) in path.links.iter().enumerate() {
                 let class = (link.kind == Kind::Wait)

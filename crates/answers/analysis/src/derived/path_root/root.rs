@@ -129,7 +129,11 @@ impl Root<'_, '_> {
 
 /// What a filter did.
 fn verb(cause: Cause<'_>) -> &'static str {
-    if cause == Cause::Work { "worked" } else { "slept" }
+    match cause {
+        Cause::Work => "worked",
+        Cause::Wait("call") => "waited until a timeout, for an answer that did not come,",
+        _ => "slept",
+    }
 }
 
 /// Whether the root did it all the time.
@@ -162,6 +166,9 @@ fn did(cause: Cause<'_>, seen: &Seen) -> String {
         },
         Cause::Interrupt(_) => "kept the processor with its DPCs and ISRs".to_owned(),
         Cause::Wait("lock") => at("waited for a lock"),
+        Cause::Wait("sleep") if seen.function.is_none() && seen.callee.is_none() => {
+            "slept (no stack tells in whose code)".to_owned()
+        }
         Cause::Wait("sleep") => at("slept"),
         Cause::Wait("call") => at("waited for an answer"),
         Cause::Wait("io") => path("waited for"),

@@ -126,7 +126,9 @@ pub(super) fn write<'d>(
             let Some(driver) = module(asked.module) else { continue };
             let ran = asked.causes.get(&Cause::Work).copied().unwrap_or(0);
             put((Some(driver), -1), asked.ns, ran);
-            (part_ns, run_ns) = (part_ns.saturating_sub(asked.ns), run_ns.saturating_sub(ran).max(0));
+            let proof = asked.causes.iter().filter(|(cause, _)| is_proof(cause));
+            let proof_ns = proof.fold(0i64, |all, (_, ns)| all.saturating_add(*ns));
+            (part_ns, run_ns) = (part_ns.saturating_sub(proof_ns), run_ns.saturating_sub(ran).max(0));
         }
         let driver = driver(&party.whom);
         let upid = if driver.is_some() { -1 } else { party.whom.0 };
@@ -149,10 +151,11 @@ pub(super) fn write<'d>(
     }
 }
 
-/// Whether a filter that had been asked did it: it worked, or slept. Any other wait is somebody else's answer, and who owed it is not known, or the
-/// path would have gone on: without `ReadyThread` a filter that waits for its service had been accused.
-fn in_call(cause: Cause<'_>) -> bool {
-    matches!(cause, Cause::Work | Cause::Wait("sleep"))
+/// Whether a filter that had been asked did it: it slept, or waited for an answer that never came, until its own timeout. Any other wait is somebody
+/// else's answer, and who owed it is not known, or the path would have gone on: without `ReadyThread` a filter that waits for its service had been
+/// accused.
+fn is_own_wait(piece: &Piece<'_>) -> bool {
+    piece.cause == Cause::Wait("sleep") || piece.timed_out
 }
 
 /// What drivers may have of a party's time that were asked about its calls.
@@ -174,7 +177,7 @@ impl<'d> Calls<'d> {
     /// Asks about these pieces. A thread that had the processor ran.
     fn of(pieces: &[&Piece<'d>], evidence: &mut Evidence<'_>) -> Calls<'d> {
         let mut waits = BTreeMap::new();
-        for piece in pieces.iter().filter(|piece| piece.cause != Cause::Work && in_call(piece.cause)) {
+        for piece in pieces.iter().filter(|piece| is_own_wait(piece)) {
             if let Some(module) = evidence.asked(piece.stack) {
                 add(waits.entry((module, piece.cause)).or_default(), piece.length());
             }

@@ -77,6 +77,16 @@ pub(super) struct Link {
     pub routine: Option<PlaceId>,
 }
 
+impl Link {
+    /// Time of a thread of which nothing tells what it did.
+    fn unknown(utid: u32, from: i64, to: i64) -> Link {
+        let (kind, depth, ticket) = (Kind::Unknown, 0, NO_STACK);
+        let (cpu, reason, displaced_by, routine) = (None, None, None, None);
+        let (in_dpc, interrupted) = (false, 0);
+        Link { from, to, utid, depth, kind, cpu, reason, in_dpc, ticket, displaced_by, interrupted, routine }
+    }
+}
+
 impl Piece {
     /// A run of which nothing tells how it began.
     pub fn unseen(from: i64, to: i64, cpu: u16) -> Piece {
@@ -125,8 +135,8 @@ pub(super) fn share(taken: i64, part: i64, whole: i64) -> i64 {
 }
 
 /// Most pieces of one path, and most wake-ups that are followed into each other: a path of a minute on a busy server
-/// has thousands.
-pub(super) const MOST_LINKS: usize = 100_000;
+/// has thousands; one of three seconds of short calls in turn has 300,000. What is left beyond is unknown.
+pub(super) const MOST_LINKS: usize = 400_000;
 const MOST_DEPTH: usize = 256;
 
 /// The path of `utid` between two moments, latest piece first.
@@ -141,6 +151,7 @@ pub(super) fn path(
     let mut links: Vec<Link> = Vec::new();
     // Threads whose waits are being explained: thread, and the moment at which to go on with it.
     let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
+    let path_utid = utid;
     let (mut utid, mut at) = (utid, to);
     let now = to;
     while links.len() < MOST_LINKS {
@@ -236,6 +247,24 @@ pub(super) fn path(
             }
         }
     }
+    if at > from && links.len() >= MOST_LINKS {
+        links.push(Link::unknown(path_utid, from, at));
+    }
+    links
+}
+
+/// The pieces until context switches ceased; what is behind, where nothing tells what threads did, is unknown.
+pub(super) fn until(ceased: i64, utid: u32, from: i64, to: i64, mut links: Vec<Link>) -> Vec<Link> {
+    if to <= ceased {
+        return links;
+    }
+    links.retain(|link| link.from < ceased);
+    for link in links.iter_mut().filter(|link| link.to > ceased) {
+        let whole = link.to.saturating_sub(link.from);
+        link.interrupted = share(link.interrupted, ceased.saturating_sub(link.from), whole);
+        link.to = ceased;
+    }
+    links.insert(0, Link::unknown(utid, from.max(ceased), to));
     links
 }
 
@@ -294,6 +323,17 @@ mod tests {
         );
         assert_eq!(links.iter().map(|l| l.to - l.from).sum::<i64>(), 55);
         assert_eq!(links.iter().map(|l| l.depth).max(), Some(2));
+    }
+
+    #[test]
+    fn behind_the_last_context_switch_nothing_is_known() {
+        let first = Piece { left: NEVER, ready: NEVER, interrupted: 20, ..piece(0, 40, 0, 0, None) };
+        let links = path(&[vec![first].into()], &Switches::default(), 0, 5, 40);
+        let links = until(30, 0, 5, 40, links);
+        assert_eq!(short(&links), [(30, 40, 0, "unknown"), (5, 30, 0, "run")]);
+        assert_eq!(links.iter().map(|l| l.interrupted).sum::<i64>(), 12);
+        assert_eq!(short(&until(30, 0, 31, 40, links.clone())), [(31, 40, 0, "unknown"), (5, 30, 0, "run")]);
+        assert_eq!(until(40, 0, 5, 40, links.clone()), links);
     }
 
     #[test]
