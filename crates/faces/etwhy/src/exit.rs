@@ -6,6 +6,7 @@ use etwhy_export::ExportError;
 use etwhy_export::extract::ExtractError;
 use etwhy_input::anomaly::GIVEN_UNUSABLE;
 use etwhy_table::Database;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// How a run ended.
@@ -153,9 +154,32 @@ fn of_output(error: &ExportError) -> Exit {
 
 /// True if there is no place left on a disk: what was read is not to blame.
 pub fn is_full(error: &anyhow::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let full = |error: &std::io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(full))
+    full(error).is_some()
+}
+
+/// Which kind of full it is, if there is no place left.
+fn full(error: &anyhow::Error) -> Option<ErrorKind> {
+    let kind = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<std::io::Error>() {
+        Some(error) => Some(error.kind()),
+        None => cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind),
+    };
+    error.chain().filter_map(kind).find(|kind| !advice(*kind).is_empty())
+}
+
+/// What to do where there is no place left, as the end of a message; nothing for other errors.
+pub fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room, or choose a place on another disk",
+        ErrorKind::FileTooLarge => {
+            "; the disk or a limit of this session allows no larger file: choose another place"
+        }
+        _ => "",
+    }
+}
+
+/// As [`advice`], for an error.
+pub fn advice_of(error: &anyhow::Error) -> &'static str {
+    full(error).map_or("", advice)
 }
 
 /// True when the reader of our output went away: that is success.
@@ -181,5 +205,39 @@ impl std::fmt::Display for Changed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Changed { made, rows } = self;
         write!(f, "the trace changed while it was read: {made} of its {rows} events are still there")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_about_a_full_disk_is_known_however_the_error_came() {
+        let full = || std::io::Error::from(ErrorKind::StorageFull);
+        let json: serde_json::Error =
+            serde_json::to_writer(&mut Full, &vec![0; 10]).expect_err("nothing can be written");
+        let errors = [
+            anyhow::Error::from(full()).context("x.etl: cannot write"),
+            ExportError::from(full()).of_file("x.csv".as_ref()).into(),
+            json.into(),
+        ];
+        for error in errors {
+            assert!(advice_of(&error).contains("make room"), "{error:#}");
+            assert_eq!(of_error(&error), Exit::InPart);
+        }
+        assert_eq!(advice_of(&std::io::Error::from(ErrorKind::NotFound).into()), "");
+    }
+
+    struct Full;
+
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
     }
 }

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         (Err(error), stdout::Ended::Whole) => {
             match error.downcast_ref::<open::SeveralRecordings>() {
                 Some(several) => several.lines.iter().for_each(|line| say(line)),
-                None => say(&message(&error)),
+                None => say(&format!("{}{}", message(&error), exit::advice_of(&error))),
             }
             exit::of_error(&error)
         }
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 
 /// Results did not arrive, whatever else happened.
 fn not_written(error: &std::io::Error) -> Exit {
-    say(&format!("standard output cannot be written: {error}"));
+    say(&format!("standard output cannot be written: {error}{}", exit::advice(error.kind())));
     Exit::InPart
 }
 

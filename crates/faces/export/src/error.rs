@@ -19,16 +19,16 @@ pub enum ExportError {
     },
     /// The CSV writer failed.
     #[error("cannot write CSV: {0}")]
-    Csv(#[from] csv::Error),
+    Csv(#[source] csv::Error),
     /// The JSON writer failed.
     #[error("cannot write JSON: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(#[source] serde_json::Error),
     /// The Parquet writer failed.
     #[error("cannot write Parquet: {0}")]
     Parquet(#[source] parquet::errors::ParquetError),
     /// The rows could not be gathered.
     #[error("cannot gather rows: {0}")]
-    Arrow(#[from] arrow_schema::ArrowError),
+    Arrow(#[source] arrow_schema::ArrowError),
     /// The SQLite writer failed.
     #[error("cannot write SQLite: {0}")]
     Sqlite(String),
@@ -50,7 +50,34 @@ pub enum ExportError {
     },
 }
 
-/// A system that refuses to write says so in the same way under every format.
+/// A system that refuses to write says so in the same way under every format: this and those below.
+impl From<csv::Error> for ExportError {
+    fn from(error: csv::Error) -> ExportError {
+        if !error.is_io_error() {
+            return ExportError::Csv(error);
+        }
+        match error.into_kind() {
+            csv::ErrorKind::Io(source) => ExportError::Io(source),
+            kind => ExportError::Io(std::io::Error::other(format!("{kind:?}"))),
+        }
+    }
+}
+
+impl From<serde_json::Error> for ExportError {
+    fn from(error: serde_json::Error) -> ExportError {
+        if error.is_io() { ExportError::Io(error.into()) } else { ExportError::Json(error) }
+    }
+}
+
+impl From<arrow_schema::ArrowError> for ExportError {
+    fn from(error: arrow_schema::ArrowError) -> ExportError {
+        match error {
+            arrow_schema::ArrowError::IoError(_, source) => ExportError::Io(source),
+            other => ExportError::Arrow(other),
+        }
+    }
+}
+
 impl From<parquet::errors::ParquetError> for ExportError {
     fn from(error: parquet::errors::ParquetError) -> ExportError {
         match error {
@@ -89,12 +116,6 @@ impl ExportError {
     pub fn is_closed_pipe(&self) -> bool {
         let error = match self {
             ExportError::Io(e) | ExportError::File { source: e, .. } => Some(e),
-            ExportError::Csv(e) => match e.kind() {
-                csv::ErrorKind::Io(e) => Some(e),
-                _ => None,
-            },
-            ExportError::Json(e) => std::error::Error::source(e).and_then(|e| e.downcast_ref()),
-            ExportError::Parquet(parquet::errors::ParquetError::External(e)) => e.downcast_ref(),
             _ => None,
         };
         error.is_some_and(is_closed_pipe)
@@ -122,7 +143,12 @@ mod tests {
         let parquet = parquet::errors::ParquetError::External(Box::new(full()));
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let sqlite = rusqlite::Error::SqliteFailure(code, Some("database or disk is full".to_owned()));
-        for error in [ExportError::from(full()), parquet.into(), sqlite.into()] {
+        let csv = csv::Error::from(full());
+        let json = serde_json::Error::io(full());
+        let arrow = arrow_schema::ArrowError::IoError("spill".to_owned(), full());
+        for error in
+            [ExportError::from(full()), parquet.into(), sqlite.into(), csv.into(), json.into(), arrow.into()]
+        {
             assert_eq!(error.of_file(file).to_string(), format!("cannot write x.bin: {}", full()));
         }
     }

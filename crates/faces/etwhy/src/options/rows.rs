@@ -114,14 +114,12 @@ impl Written<'_> {
 
 /// The error of writing a file, with the file in front unless the error names it.
 pub fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
-    let named = |error: &ExportError| {
-        matches!(
-            error,
-            ExportError::File { .. } | ExportError::Occupied { .. } | ExportError::UnknownFormat { .. }
-        )
-    };
-    let nameless = error.downcast_ref::<ExportError>().is_some_and(|error| !named(error));
-    if nameless { error.context(path.display().to_string()) } else { error }
+    use ExportError::{File, Occupied, UnknownFormat};
+    match error.downcast::<ExportError>().map(|error| error.of_file(path)) {
+        Ok(named @ (File { .. } | Occupied { .. } | UnknownFormat { .. })) => named.into(),
+        Ok(nameless) => anyhow::Error::from(nameless).context(path.display().to_string()),
+        Err(other) => other,
+    }
 }
 
 /// The format that is named, else that of the file's ending, else a table; CSV for a file without an ending.
@@ -160,7 +158,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_named_once() {
         let path = Path::new("rows.csv");
         let nameless = of_file(ExportError::Io(Error::other("full")).into(), path);
-        assert_eq!(crate::message(&nameless), "rows.csv: cannot write: full");
+        assert_eq!(crate::message(&nameless), "cannot write rows.csv: full");
         let file = PathBuf::from("rows.csv");
         let named = of_file(ExportError::File { file, source: Error::other("full") }.into(), path);
         assert_eq!(crate::message(&named), "cannot write rows.csv: full");

@@ -101,6 +101,7 @@ fn results_that_do_not_arrive_are_said_in_every_command() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{line}: {said}");
         assert!(said.contains("standard output cannot be written: No space left"), "{line}: {said}");
+        assert!(said.contains("; make room, or choose a place on another disk"), "{line}: {said}");
         assert!(!said.contains("panicked"), "{line}: {said}");
 
         // Nobody reads.
@@ -180,4 +181,35 @@ fn a_trace_that_does_not_fit_is_not_left() {
     assert!(said.contains("half.etl: cannot write: File too large"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(!folder.path().join("half.etl").exists());
+}
+
+/// What happened, where, and what to do, whatever is written.
+#[test]
+fn a_file_that_does_not_fit_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    inputs(folder);
+    let formats = ["csv", "json", "jsonl", "parquet", "table"];
+    let mut lines: Vec<String> = formats.iter().map(|f| format!("dump event t.etl --format {f}")).collect();
+    lines.extend(formats.iter().map(|f| format!("sql t.etl -c SELECT~*~FROM~sample --format {f}")));
+    lines.extend(["export folded t.etl", "record --print cpu", "tree t.etl"].map(str::to_owned));
+    for line in &lines {
+        let output = etwhy(folder, &format!("{line} -o /dev/full")).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+        assert!(said.contains("/dev/full: ") && said.contains(": No space left"), "{line}: {said}");
+        assert!(said.contains("; make room, or choose a place on another disk"), "{line}: {said}");
+    }
+    // In the middle of the rows, not at their end; and no half of a file is left.
+    let program = env!("CARGO_BIN_EXE_etwhy");
+    for format in formats {
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 10; exec '{program}' dump event t.etl --format {format} -o rows"
+        );
+        let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(said.contains("cannot write rows: File too large"), "{format}: {said}");
+        assert!(said.contains("choose another place"), "{format}: {said}");
+        assert!(output.status.code() == Some(1) && !folder.join("rows").exists(), "{format}: {said}");
+    }
 }
