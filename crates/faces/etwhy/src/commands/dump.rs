@@ -129,8 +129,14 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     if args.list {
         let mut all: Vec<_> = specs().collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        for spec in all {
-            entry(&mut out, &format!("{:<18} ", spec.name), &spec.title)?;
+        if args.rows.are_for_people() {
+            for spec in all {
+                entry(&mut out, &format!("{:<18} ", spec.name), &spec.title)?;
+            }
+        } else {
+            let columns = [("name", "Name of the table."), ("title", "What it holds.")];
+            let rows = all.iter().map(|spec| [&*spec.name, &*spec.title].map(Cow::Borrowed));
+            args.rows.write_list("tables", columns, rows, &mut out)?;
         }
         out.flush()?;
         return Ok(Exit::Done);
@@ -144,10 +150,23 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         return Err(no_table(&name));
     };
     if args.help_table {
-        manual(&mut out, &spec.manual())?;
-        for column in spec.columns.iter() {
-            let head = format!("  {:<22} {:<10} ", column.name, column.unit.name());
-            entry(&mut out, &head, &column.doc)?;
+        if args.rows.are_for_people() {
+            manual(&mut out, &spec.manual())?;
+            for column in spec.columns.iter() {
+                let head = format!("  {:<22} {:<10} ", column.name, column.unit.name());
+                entry(&mut out, &head, &column.doc)?;
+            }
+        } else {
+            let columns = [
+                ("name", "Name of the column."),
+                ("type", "What a cell is stored as."),
+                ("unit", "What a number is measured in."),
+                ("meaning", "What it says."),
+            ];
+            let rows = spec.columns.iter().map(|column| {
+                [&*column.name, column.ty.name(), column.unit.name(), &*column.doc].map(Cow::Borrowed)
+            });
+            args.rows.write_list("columns", columns, rows, &mut out)?;
         }
         out.flush()?;
         return Ok(Exit::Done);

@@ -17,6 +17,7 @@ use etwhy_analysis::stacks::{self, Butterfly, Frames, Matcher, Metric, NodeKind,
 use etwhy_base::units::thousands;
 use etwhy_export::sanitize;
 use etwhy_table::Selection;
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Declaration.
@@ -75,7 +76,14 @@ fn run(mut args: Args) -> Result<Exit> {
     let json = args.rows.json && args.rows.output.is_none();
     let mut out = out();
     if args.stacks.list_metrics {
-        StackArgs::list(&mut out, width())?;
+        if args.rows.are_for_people() {
+            StackArgs::list(&mut out, width())?;
+        } else {
+            let columns =
+                [("name", "Name."), ("about", "What is added up."), ("manual", "How, and what fools it.")];
+            let list = stacks::METRICS.iter().map(|m| [m.name, m.about, m.manual].map(Cow::Borrowed));
+            args.rows.write_list("metrics", columns, list, &mut out)?;
+        }
         out.flush()?;
         return Ok(Exit::Done);
     }

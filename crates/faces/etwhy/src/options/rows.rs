@@ -3,7 +3,10 @@
 use crate::report::terminal::{color, width_of_rows};
 use anyhow::{Context as _, bail};
 use etwhy_export::{ExportError, Format};
-use etwhy_table::Selection;
+use etwhy_table::{
+    AdHocBuilder, ColumnSpec, ColumnType, Evidence, Memory, Role, Selection, TableSpec, Unit, Value,
+};
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +39,47 @@ impl RowArgs {
         let name = self.format.as_deref().or(self.json.then_some("json"));
         let format = chosen_format(name, self.output.as_deref())?;
         Ok(Written { format, path: self.output.as_deref(), hex: self.hex, exact: self.exact, threads: 1 })
+    }
+
+    /// True if no format and no file is named: then people read it.
+    pub fn are_for_people(&self) -> bool {
+        !self.json && self.format.is_none() && self.output.is_none()
+    }
+
+    /// Writes a list of what the program knows (tables, metrics) as rows of texts, in the format that is named.
+    ///
+    /// # Errors
+    /// Those of [`RowArgs::written`] and of writing.
+    pub fn write_list<'a, const N: usize>(
+        &self,
+        name: &'static str,
+        columns: [(&'static str, &'static str); N],
+        list: impl Iterator<Item = [Cow<'a, str>; N]>,
+        out: &mut (impl Write + Send),
+    ) -> anyhow::Result<()> {
+        let column = |(name, doc): (&'static str, &'static str)| ColumnSpec {
+            name: name.into(),
+            ty: ColumnType::Text,
+            unit: Unit::None,
+            role: Role::Other,
+            doc: doc.into(),
+            nullable: false,
+        };
+        let spec = TableSpec {
+            name: name.into(),
+            title: name.into(),
+            doc: name.into(),
+            columns: columns.map(column).to_vec().into(),
+            sorted_by: None,
+            version: 1,
+            evidence: Evidence::Documented,
+        };
+        let mut rows = AdHocBuilder::new(spec, &Memory::unlimited());
+        for texts in list {
+            rows.push(&texts.each_ref().map(|text| Value::Text(text)))?;
+        }
+        let rows = rows.finish()?;
+        write_selection(&Selection::all(&rows), &self.written()?, rows.rows(), out)
     }
 }
 

@@ -114,6 +114,66 @@ fn results_that_do_not_arrive_are_said_in_every_command() {
     }
 }
 
+/// Whoever asks for JSON gets it or is told why not, whatever else is asked: every switch of every command.
+#[test]
+fn json_is_json_or_refused_with_every_switch() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    inputs(folder);
+    let mut asked = 0;
+    // Those whose JSON nothing above asks for.
+    let more = ["explain ntoskrnl.exe t.etl", "path t.etl", "strace t.etl", "rules show dpc.over-limit"];
+    let lines =
+        LINES.iter().flat_map(|(_, lines)| lines.iter().copied()).chain(more).chain(["record --list"]);
+    for line in lines.filter(|line| !line.contains("--json") && !line.contains("--format")) {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let sub = words.next().filter(|word| commands(folder, name).iter().any(|sub| sub == word));
+        let of = format!("{name} {}", sub.unwrap_or_default());
+        let switches = switches(folder, &of);
+        if !switches.iter().any(|switch| switch == "--json") {
+            continue;
+        }
+        // Programs that wait for a browser or for more do not end.
+        let waits = ["--json", "--help", "--verbose", "--version", "--open"];
+        let with = switches.iter().map(String::as_str).filter(|switch| !waits.contains(switch));
+        for switch in std::iter::once("").chain(with) {
+            let output = etwhy(folder, &format!("{line} --json {switch}")).output().unwrap();
+            let (out, said) = (text(&output.stdout), text(&output.stderr));
+            let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+            let fits = match output.status.code() {
+                // Lines of JSON may be none.
+                Some(0 | 1) => is_json(&out) || out.lines().all(is_json),
+                Some(2) => out.is_empty() && !said.trim().is_empty(),
+                _ => false,
+            };
+            assert!(fits, "{line} --json {switch}: {:?} {said}\n{out}", output.status.code());
+            asked += 1;
+        }
+    }
+    assert!(asked > 100, "{asked}");
+    for line in ["dump --list", "dump process --help-table", "tree --list-metrics", "record --list"] {
+        let output = etwhy(folder, &format!("{line} --json")).output().unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(rows.len() > 5 && rows.iter().all(|row| row["name"].is_string()), "{line}: {rows:?}");
+    }
+    let output = etwhy(folder, "dump --list -o list.csv").output().unwrap();
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    assert!(std::fs::read_to_string(folder.join("list.csv")).unwrap().contains("\nsample,"));
+}
+
+/// Options of a command that take no value.
+fn switches(folder: &Path, of: &str) -> Vec<String> {
+    let help = text(&etwhy(folder, &format!("{of} --help")).output().unwrap().stdout);
+    let options = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let names = options.filter_map(|line| {
+        let head = line.split("  ").next().unwrap_or(line);
+        let name = head.split(' ').find(|word| word.starts_with("--"))?;
+        (!head.contains('<')).then(|| name.trim_end_matches('.').to_owned())
+    });
+    names.collect()
+}
+
 #[test]
 fn a_dash_is_standard_output_in_every_command() {
     let folder = tempfile::tempdir().unwrap();

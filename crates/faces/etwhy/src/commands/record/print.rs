@@ -55,7 +55,8 @@ pub struct Args {
     )]
     when_taken: Option<String>,
     /// Print JSON (of --list)
-    #[arg(long, requires = "list")]
+    // What `requires` asks for is waived where it conflicts with another option that is given.
+    #[arg(long, requires = "list", conflicts_with_all = ["print", "evidence"])]
     json: bool,
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
