@@ -92,6 +92,11 @@ fn run() -> anyhow::Result<Exit> {
             } else if let Some(like) = given.as_deref().and_then(|name| meant_command(&error, name)) {
                 say(&format!("did you mean `etwhy {like}`?"));
             }
+            let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+            if error.kind() == ErrorKind::MissingRequiredArgument {
+                let known = WHERE_FROM.iter().filter(|(argument, _)| missing.contains(argument));
+                known.for_each(|(_, from)| say(from));
+            }
             return Ok(Exit::WrongUse);
         }
         Err(help) => {
@@ -110,6 +115,13 @@ fn run() -> anyhow::Result<Exit> {
     let Some(command) = commands::ALL.iter().find(|c| c.name == name) else { return Ok(Exit::WrongUse) };
     verbose::stage("all", || (command.run)(arguments))
 }
+
+/// Where what an argument takes comes from: said to whoever leaves it out.
+const WHERE_FROM: [(&str, &str); 3] = [
+    ("<PROFILES>", "`etwhy record --list` names the profiles"),
+    ("<TABLE>", "`etwhy dump --list` names the tables"),
+    ("<STORE>", "`etwhy fleet run FOLDER -o STORE` makes a store of the traces in a folder"),
+];
 
 /// What Rust says of text that is no number, and what a user understands.
 const NO_NUMBERS: [(&str, &str); 4] = [

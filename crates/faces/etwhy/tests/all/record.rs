@@ -42,7 +42,9 @@ fn wrong_use_is_told() {
         (&["--list", "--print", "cpu"], "--print"),
         (&["--print", "cpu", "--large=0"], "0"),
         (&["--print", "cpu", "-o", "/no/such/folder/x"], "/no/such/folder/x: cannot write"),
-        (&[], "--print"),
+        (&[], "`etwhy record start PROFILES -o FILE.etl` records them"),
+        (&["--format", "xperf"], "`etwhy record --list` names the profiles"),
+        (&["start"], "`etwhy record --list` names the profiles"),
     ] {
         let output = record(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

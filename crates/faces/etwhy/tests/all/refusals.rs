@@ -202,13 +202,16 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         write(folder.path(), "log.evtx", b"ElfFile\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     let missing = folder.path().join("missing.etl");
     let missing = missing.str();
-    let cases: [(&[&str], i32, &str); 25] = [
+    let cases: [(&[&str], i32, &str); 28] = [
         (&["dump", "proces", trace], 2, "did you mean `process`?"),
         (&["dump", "proces"], 2, "did you mean `process`?"),
         (&["dump", trace, "process", "--sort", "x"], 2, "unknown column `x` in table `process`"),
         (&["dump", trace], 2, "which table of it? `etwhy dump --list` names them"),
         (&["dump", "process"], 2, "which trace? `etwhy dump process TRACE.etl`"),
         (&["dump"], 2, "<TRACE>"),
+        (&["dump"], 2, "`etwhy dump --list` names the tables"),
+        (&["live"], 2, "`etwhy record --list` names the profiles"),
+        (&["fleet", "rank", "processes"], 2, "`etwhy fleet run FOLDER -o STORE`"),
         (&["dump", "--demo"], 2, "which table?"),
         (&["extract", trace, "-o", "x.tables", "--only", "smple"], 2, "did you mean `sample`?"),
         (&["sql", trace, "SELECT * FROM proces"], 2, "did you mean `process`?"),

@@ -3,7 +3,7 @@
 use super::evidence;
 use crate::exit::Exit;
 use crate::report::terminal::{out, text};
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use etwhy_doc::Doc;
 use etwhy_record::{Format, Profile, Recording, Session, Size, formats, profiles};
 use serde_json::json;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub struct Args {
     /// Profiles to record, separated by commas
-    #[arg(long, value_name = "PROFILES", value_delimiter = ',', required_unless_present_any = ["list", "evidence"])]
+    #[arg(long, value_name = "PROFILES", value_delimiter = ',')]
     print: Vec<String>,
     /// List the profiles: what each makes visible, its tables, its cost
     #[arg(long, conflicts_with_all = ["print", "format", "large", "when_taken"])]
@@ -67,12 +67,18 @@ fn format_names() -> Vec<&'static str> {
     formats().iter().map(|format| format.name).collect()
 }
 
+/// What is said to whoever names nothing.
+const WHAT_NEXT: &str = "what shall be recorded? `etwhy record --list` names the profiles; on Windows \
+                         `etwhy record start PROFILES -o FILE.etl` records them, and on any system \
+                         `etwhy record --print PROFILES` prints what wpr, xperf and logman need";
+
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let text = if args.evidence {
         text(&evidence::ladder())
     } else if args.list {
         if args.json { list_json()? } else { text(&list()) }
     } else {
+        ensure!(!args.print.is_empty(), "{WHAT_NEXT}");
         let session = match args.when_taken.as_deref() {
             None => Session::NtKernelLogger,
             Some("system") => Session::System,
