@@ -24,9 +24,9 @@ use etwhy_analysis::activity::Activity;
 use etwhy_analysis::clr::ClrProcess;
 use etwhy_analysis::cpu::Cpu;
 use etwhy_analysis::disk::Disk;
-use etwhy_rules::Outcome;
+use etwhy_rules::{Answer, Outcome};
 use etwhy_table::Database;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Name and version of the schema. A new field keeps it; one that changes meaning or goes makes a new version.
 pub const SCHEMA: &str = "etwhy.why/1";
@@ -74,5 +74,33 @@ impl Report {
     /// Reads from tables what charts show.
     pub fn add_charts(&mut self, db: &Database) {
         self.charts = Some(Charts::read(db));
+    }
+
+    /// Of how many patterns that were asked for how many cannot be determined.
+    pub fn open(&self) -> Open {
+        let undetermined =
+            self.findings.iter().filter(|outcome| outcome.answer == Answer::CannotTell).count();
+        Open { undetermined, asked: self.findings.len() }
+    }
+}
+
+/// How much of what was asked a trace has no answer to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// Patterns that cannot be determined.
+    pub undetermined: usize,
+    /// Patterns that were asked for.
+    pub asked: usize,
+}
+
+impl Open {
+    /// That nothing was found, which says little where little can be determined.
+    pub fn nothing_found(self) -> String {
+        match (self.undetermined, self.asked) {
+            (0, 0) => "nothing asked".to_owned(),
+            (0, _) => "nothing found".to_owned(),
+            (n, all) if n == all => format!("cannot tell: none of {all} patterns can be determined"),
+            (n, all) => format!("nothing found; {n} of {all} patterns cannot be determined"),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The verdicts of several recordings: one by one, and a summary of all.
 
-use crate::{Form, Report, document};
+use crate::{Form, Open, Report, document};
 use etwhy_base::units::duration_ns;
 use etwhy_doc::{Block, Doc, Line, escape_markup, html};
 use etwhy_rules::{Answer, Severity};
@@ -42,6 +42,9 @@ pub struct One {
     pub duration_ns: i64,
     /// Findings above info, by severity: critical, warning, notice.
     pub found: [usize; 3],
+    /// How many patterns were asked for, and how many of them cannot be determined.
+    #[serde(flatten)]
+    pub open: Open,
     /// The verdict in one sentence.
     pub sentence: String,
     /// Why there is no verdict.
@@ -68,6 +71,7 @@ impl One {
             start_utc: report.quality.start_utc.clone(),
             duration_ns: report.quality.duration_ns,
             found: [Severity::Critical, Severity::Warning, Severity::Notice].map(count),
+            open: report.open(),
             sentence: report.sentence.clone(),
             error: None,
             report: Some(report),
@@ -100,7 +104,7 @@ impl One {
         let start = self.start_utc.split('.').next().unwrap_or_default().to_owned();
         let found = match found.as_slice() {
             [] if self.error.is_some() => "not read".to_owned(),
-            [] => "nothing found".to_owned(),
+            [] => self.open.nothing_found(),
             list => list.join(", "),
         };
         let computer = self.computer.clone().unwrap_or_else(|| "not recorded".to_owned());
@@ -185,5 +189,26 @@ impl Several {
             writeln!(out, "<td>{}</td></tr>", escape_markup(one.verdict()))?;
         }
         writeln!(out, "</tbody></table>\n{}</body></html>", html::render(&self.apart()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_found_says_how_much_cannot_be_determined() {
+        let found = |undetermined, asked, found| {
+            let open = Open { undetermined, asked };
+            let [.., text] = One { open, found, ..One::default() }.facts();
+            text
+        };
+        assert_eq!(found(87, 89, [0; 3]), "nothing found; 87 of 89 patterns cannot be determined");
+        assert_eq!(found(89, 89, [0; 3]), "cannot tell: none of 89 patterns can be determined");
+        assert_eq!(found(0, 89, [0; 3]), "nothing found");
+        assert_eq!(found(0, 0, [0; 3]), "nothing asked");
+        assert_eq!(found(87, 89, [0, 2, 0]), "2 warnings");
+        let [.., text] = One::failed(vec!["a.etl".to_owned()], "no trace".to_owned()).facts();
+        assert_eq!(text, "not read");
     }
 }

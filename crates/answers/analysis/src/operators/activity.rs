@@ -160,10 +160,11 @@ pub struct Undecoded {
 }
 
 impl Activity {
-    /// How many operations there are, and how many are whole.
-    pub fn tally(&self) -> String {
+    /// How many operations there are, and how many are whole; nothing of a trace in which none are told: most providers have no
+    /// starts and stops that belong together, and what such events would be called means nothing to their users.
+    pub fn tally(&self) -> Option<String> {
         if self.intervals == 0 {
-            return "Operations: none, since no start event here has its stop event".to_owned();
+            return None;
         }
         let parts = [
             (self.complete, "complete"),
@@ -177,11 +178,11 @@ impl Activity {
             .map(|(n, what)| format!("{} {what}", thousands((*n).into())))
             .collect();
         let operations = if self.intervals == 1 { "operation" } else { "operations" };
-        format!(
+        Some(format!(
             "{} {operations} from a start to a stop event: {}",
             thousands(self.intervals.into()),
             parts.join(", ")
-        )
+        ))
     }
 }
 
@@ -357,4 +358,18 @@ fn longest(db: &Database, top: usize) -> Vec<LongInterval> {
     let threads = db.read_or_empty::<ThreadRow>();
     let tid = |utid: Option<i64>| threads.get(utid?).map(|thread| thread.tid());
     list.into_iter().map(|(one, utid)| LongInterval { tid: tid(utid), ..one }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Activity;
+
+    #[test]
+    fn operations_are_counted_where_there_are_any() {
+        let none = Activity { events: 10_343, ..Activity::default() };
+        assert_eq!(none.tally(), None);
+        let some = Activity { intervals: 3_012, complete: 3_011, unfinished: 1, ..none };
+        let said = "3,012 operations from a start to a stop event: 3,011 complete, 1 without an end";
+        assert_eq!(some.tally().as_deref(), Some(said));
+    }
 }

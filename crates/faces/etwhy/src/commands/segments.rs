@@ -13,7 +13,7 @@ use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, duration_ns, percent, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_etl::read::{EtlFile, OpenOptions, joint_trace_id};
-use etwhy_report::Report;
+use etwhy_report::{Open, Report};
 use etwhy_rules::{Answer, Rule, Severity};
 use etwhy_table::Database;
 use etwhy_trace::Part;
@@ -72,6 +72,9 @@ struct Segment {
     buffers_lost: i64,
     /// The worst finding.
     worst: Option<Worst>,
+    /// How many patterns were asked for, and how many of them cannot be determined.
+    #[serde(flatten)]
+    open: Open,
     /// Why it could not be read.
     error: Option<String>,
 }
@@ -154,6 +157,7 @@ fn segment(args: &Args, file: &Path, rules: &[Rule], cache: Option<&Cache>) -> S
             events_lost: 0,
             buffers_lost: 0,
             worst: None,
+            open: Open::default(),
             error: Some(format!("{error:#}")),
         },
     }
@@ -203,22 +207,25 @@ fn summary(file: &Path, db: &Database, report: &Report) -> Segment {
         events_lost: first.as_ref().map_or(0, |row| row.events_lost()),
         buffers_lost: first.as_ref().map_or(0, |row| row.buffers_lost()),
         worst,
+        open: report.open(),
         error: None,
     }
 }
 
 fn document(all: &[Segment]) -> Doc {
     let mut doc = Doc::default();
+    // A segment is chosen by the first of these, which therefore are there on narrow terminals too.
     let mut table = Table::new([
-        Column::text("Begin (local)"),
-        Column::number("Length"),
-        Column::number("Size"),
+        Column::word("Begin (local)"),
+        Column::name("File"),
         Column::number("Busy"),
+        Column::text("Worst finding"),
+        Column::number("Length"),
         Column::number("DPC+ISR"),
         Column::number("Lost"),
-        Column::name("File"),
-        Column::rest("Worst finding"),
-    ]);
+        Column::number("Size"),
+    ])
+    .naming_left_out();
     for segment in all {
         let share =
             |share: Option<f64>| share.map_or_else(|| "?".to_owned(), |share| format!("{share:.1} %"));
@@ -232,17 +239,17 @@ fn document(all: &[Segment]) -> Doc {
         let worst = match (&segment.error, &segment.worst) {
             (Some(error), _) => format!("cannot be read: {error}"),
             (None, Some(worst)) => format!("{}: {}", worst.severity, worst.headline),
-            (None, None) => "nothing found".to_owned(),
+            (None, None) => segment.open.nothing_found(),
         };
         table.row([
             if segment.begin_unix_ns == 0 { "?".into() } else { begin.into() },
-            duration_ns(segment.length_ns).into(),
-            bytes(segment.size_bytes).into(),
+            Line::name(name.unwrap_or_default()),
             share(segment.busy_percent).into(),
+            worst.into(),
+            duration_ns(segment.length_ns).into(),
             share(segment.interrupts_percent).into(),
             lost.into(),
-            Line::name(name.unwrap_or_default()),
-            worst.into(),
+            bytes(segment.size_bytes).into(),
         ]);
     }
     doc.table(table);
@@ -281,7 +288,49 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::id_of;
+    use super::*;
+    use etwhy_doc::terminal::Terminal;
+
+    fn segment(file: &str, worst: Option<&str>) -> Segment {
+        let worst = worst.map(|headline| Worst {
+            id: "dpc.over-limit".to_owned(),
+            severity: "warning".to_owned(),
+            headline: headline.to_owned(),
+        });
+        Segment {
+            file: format!("/traces/{file}"),
+            begin_unix_ns: 1_748_859_300_000_000_000,
+            offset_ns: 0,
+            length_ns: 29_520_000_000_000,
+            size_bytes: 3_210_000,
+            busy_percent: Some(67.4),
+            interrupts_percent: Some(1.0),
+            events_lost: 1_234_567,
+            buffers_lost: 0,
+            worst,
+            open: Open { undetermined: 87, asked: 89 },
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_which_file_and_what_was_found() {
+        let found = "exvpn.sys: 55 of 55 DPCs took longer than 100 µs (23.8 ms in total, longest 1.01 ms)";
+        let doc =
+            document(&[segment("monday.etl", Some(found)), segment("ShutdownPerfDiagLogger.etl", None)]);
+        for columns in [80, 100, 240] {
+            let text = Terminal::plain(columns).render(&doc);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}:\n{text}");
+            for wanted in ["Begin (local)", "File", "Worst finding", "monday.etl", "67.4 %", "warning:"] {
+                assert!(words.contains(wanted), "{columns}: {wanted}:\n{text}");
+            }
+            assert_eq!(columns < 240, words.contains("left out: "), "{columns}:\n{text}");
+        }
+        let wide = Terminal::plain(240).render(&doc);
+        assert!(wide.contains(found) && wide.contains("1,234,567 events"), "{wide}");
+        assert!(wide.contains("nothing found; 87 of 89 patterns cannot be determined"), "{wide}");
+    }
 
     #[test]
     fn a_twin_of_the_same_content_id_has_an_answer_of_its_own() {

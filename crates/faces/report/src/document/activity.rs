@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 pub(super) fn section(doc: &mut Doc, activity: &Activity) {
     doc.heading("What the trace shows");
-    doc.text(format!("{}.", activity.tally()));
+    if let Some(tally) = activity.tally() {
+        doc.text(format!("{tally}."));
+    }
     longest(doc, activity);
     operations(doc, "by total time", &activity.by_total);
     let keys = |list: &[Operation]| -> BTreeSet<_> {
