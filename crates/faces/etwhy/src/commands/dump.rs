@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::options::rows::{RowArgs, Written, write_selection};
 use crate::options::time::{TimeArgs, When, in_order};
-use crate::report::missing::why_empty;
+use crate::report::missing::{not_recorded, why_empty};
 use crate::report::services::Services;
 use crate::report::terminal::{entry, manual, out};
 pub(super) use crate::who::wanted_processes;
@@ -210,7 +210,8 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     let db = &analysed.db;
     if analysed.exit == Exit::Done
         && rows == 0
-        && let Some(line) = why_empty(db, &spec.name)
+        && let Some(line) =
+            why_empty(db, &spec.name).or_else(|| not_recorded(db, std::iter::once(&*spec.name)))
     {
         eprintln!("etwhy: {line}");
     }

@@ -5,6 +5,7 @@ use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::options::rows::{RowArgs, Written, write_selection};
+use crate::report::missing::not_recorded;
 use crate::report::terminal::{entry, manual, out};
 use crate::shell::{self, Line};
 use crate::stdout::watched;
@@ -13,7 +14,7 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_export::{Format, extract};
 use etwhy_sql::capability::Doors;
 use etwhy_sql::{Engine, columns_read, functions, scalars, texts, views, words};
-use etwhy_table::Selection;
+use etwhy_table::{Selection, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -144,7 +145,8 @@ impl Session<'_> {
     fn load(&mut self) -> anyhow::Result<()> {
         self.engine = None;
         let mut tables = self.loaded.clone();
-        tables.insert("ledger".to_owned());
+        // What was lost, and what was recorded at all.
+        tables.extend(["ledger", "event_type"].map(str::to_owned));
         let analysed = self.args.trace.open()?.analyse_columns(tables, self.columns.clone())?;
         if self.exit == Exit::Done {
             self.exit = analysed.exit;
@@ -220,7 +222,29 @@ impl Session<'_> {
         let mut out = out();
         write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
+        if let Some(line) = self.not_recorded(query, &table) {
+            eprintln!("etwhy: {line}");
+        }
         Ok(())
+    }
+
+    /// Which tables of an answer are empty because their events were not recorded: zeros that come from them would look like facts.
+    fn not_recorded(&self, query: &str, answer: &Table) -> Option<String> {
+        let (_, analysed) = self.engine.as_ref().filter(|_| !self.args.trace.quiet)?;
+        let db = &analysed.db;
+        let named = words(query);
+        let mut tables = tables_of(named.iter().copied());
+        // Some words are names of columns.
+        let specs = catalog::specs().filter(|spec| tables.contains(spec.name.as_ref()));
+        match columns_read(specs, query) {
+            Some(read) => tables.retain(|table| read.contains_key(table)),
+            // Functions name their tables in quotes.
+            None => tables.extend(tables_of(texts(query).into_iter())),
+        }
+        let says_nothing = says_nothing(answer);
+        // Views read more than their answer needs.
+        let is_named = |table: &str| named.iter().any(|word| word.eq_ignore_ascii_case(table));
+        not_recorded(db, tables.iter().map(String::as_str).filter(|table| says_nothing || is_named(table)))
     }
 
     /// A line of the shell; false at the end.
@@ -247,6 +271,14 @@ impl Session<'_> {
         }
         Ok(true)
     }
+}
+
+/// True for an answer without rows, or with nothing but zeros.
+fn says_nothing(answer: &Table) -> bool {
+    let nothing = |value: Value<'_>| matches!(value, Value::Null) || value.as_f64() == Some(0.0);
+    let columns = answer.spec().columns.len();
+    let rows = answer.rows() as u32;
+    rows <= 100 && (0..rows).all(|row| (0..columns).all(|column| nothing(answer.cell(row, column))))
 }
 
 /// Functions that read stacks besides the table that they are given.

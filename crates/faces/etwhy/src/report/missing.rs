@@ -4,7 +4,7 @@ use etwhy_decode::kernel::KernelLayouts;
 use etwhy_decode::kernel::events::{Process, StackWalk, Thread};
 use etwhy_etl::read::anomalies::COMPACT_CSWITCH;
 use etwhy_report::Missing;
-use etwhy_table::{Database, RowOf};
+use etwhy_table::{Database, RowOf, Rows};
 use etwhy_trace::catalog::{event_type::EventTypeRow, ledger::LedgerRow};
 use etwhy_trace::event::What;
 
@@ -114,7 +114,7 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    let recorded = types.iter().any(|row| makes_rows(spec).any(|what| is_of(row, what)));
+    let recorded = is_recorded(&types, spec);
     // Everything that reads context switches lacks them.
     let switches = |select: &etwhy_trace::event::Select| select.what == What::Kernel(Thread::CSwitch);
     if !recorded && spec.selects.iter().any(switches) && compact(db) {
@@ -131,6 +131,84 @@ pub fn why_empty(db: &Database, table: &str) -> Option<String> {
         ),
         (false, None) => format!("table {table} is empty: none of its events were recorded"),
     })
+}
+
+/// Which of these tables are empty because nothing that they are made from was recorded, in a line. Needs table `event_type`.
+pub fn not_recorded<'a>(db: &Database, tables: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (mut names, mut profiles) = (Vec::new(), Vec::new());
+    let mut alone = None;
+    for table in tables.filter(|table| db.get(table).is_none_or(|table| table.rows() == 0)) {
+        let lacking = lacking(db, table);
+        if lacking.is_empty() {
+            continue;
+        }
+        let own = lacking == [table];
+        alone = own.then_some(table);
+        names.push(if own {
+            table.to_owned()
+        } else {
+            format!("{table} (made from {})", lacking.join(", "))
+        });
+        for base in lacking {
+            let profile = etwhy_record::profile_of_table(base).map(|profile| profile.name.as_str());
+            profiles.extend(profile.filter(|name| !profiles.contains(name)));
+        }
+    }
+    if let (Some(table), [_]) = (alone, names.as_slice()) {
+        return why_empty(db, table);
+    }
+    let (tables, whose) = if names.len() == 1 {
+        ("table", "is empty: none of its")
+    } else {
+        ("tables", "are empty: none of their")
+    };
+    let record = match profiles.as_slice() {
+        [] => String::new(),
+        list => format!("; record: etwhy record --print {}", list.join(",")),
+    };
+    (!names.is_empty()).then(|| format!("{tables} {} {whose} events were recorded{record}", names.join(", ")))
+}
+
+/// Tables that tell who is who and what the machine is: in most traces, and read beside what a derived table is made from.
+const BESIDE: [&str; 10] =
+    ["trace", "machine", "cpu", "process", "thread", "image", "stack", "stack_frame", "frame", "file"];
+
+/// Tables of events that a table is made from, or it itself, of which no event was recorded.
+fn lacking(db: &Database, table: &str) -> Vec<&'static str> {
+    let mut lacking = Vec::new();
+    let Ok(types) = db.read::<EventTypeRow>() else { return lacking };
+    let mut open: Vec<&str> = vec![table];
+    let mut at = 0;
+    while let Some(name) = open.get(at).copied() {
+        at += 1;
+        // What is missing and what was lost are no events.
+        if matches!(name, "ledger" | "event" | "undecoded" | "unobserved" | "event_type" | "kernel_class") {
+            continue;
+        }
+        let analyses = etwhy_trace::catalog::ALL.iter();
+        let mut made = analyses.flat_map(|spec| spec.tables.iter().map(move |table| (spec, &*table.name)));
+        if let Some((spec, own)) = made.find(|(_, table)| *table == name) {
+            let beside = name != table && BESIDE.contains(&name);
+            let filled = db.get(name).is_some_and(|table| table.rows() > 0);
+            if !beside && !filled && !spec.selects.is_empty() && !is_recorded(&types, spec) {
+                lacking.push(own);
+            }
+        } else if let Some(derived) =
+            etwhy_analysis::derived::ALL.iter().find(|derived| derived.tables.iter().any(|t| t.name == name))
+        {
+            for read in (derived.reads)() {
+                if !open.contains(&&*read.name) {
+                    open.push(&read.name);
+                }
+            }
+        }
+    }
+    lacking
+}
+
+/// Whether events were recorded that an analysis makes its rows from.
+fn is_recorded(types: &Rows<'_, EventTypeRow>, spec: &etwhy_trace::AnalysisSpec) -> bool {
+    types.iter().any(|row| makes_rows(spec).any(|what| is_of(row, what)))
 }
 
 /// Why something cannot be determined that is made from a table: its events were not recorded, and which recording has them, or

@@ -397,6 +397,45 @@ fn an_empty_table_says_what_to_record() {
     assert!(!out.contains("is empty") && errors.contains("is empty"), "{out}{errors}");
 }
 
+/// Zeros that come from an empty table would look like facts of the trace.
+#[test]
+fn a_query_says_which_of_its_tables_were_not_recorded() {
+    let trace = ETWHY
+        .scenario("[machine]\ncpus = 2\nduration = \"1s\"\nsamples = true\n[[process]]\nname = \"a.exe\"\n");
+    let ask = |query: &str, more: &[&str]| {
+        let (code, out, errors) = ETWHY.ran(&[&["sql", trace.str(), "-c", query], more].concat());
+        assert!(code == 0 && !out.contains("is empty"), "{query}: {out}{errors}");
+        errors
+    };
+    let none = "none of its events were recorded; record: etwhy record --print";
+    let syscalls = format!("etwhy: table syscall is empty: {none} syscall\n");
+    for query in [
+        "SELECT count(*) AS n FROM syscall",
+        "SELECT p.name, count(s.ts_ns) AS calls FROM process AS p LEFT JOIN syscall AS s USING (upid) GROUP BY 1",
+    ] {
+        assert_eq!(ask(query, &[]), syscalls, "{query}");
+        assert_eq!(ask(query, &["--quiet"]), "", "{query}");
+    }
+    // Of what is made from other tables, those.
+    let disks = format!("etwhy: table disk_cost (made from disk_io) is empty: {none} file\n");
+    for query in ["SELECT sum(count) AS n FROM disk_cost", "SELECT * FROM disk_by_process"] {
+        assert_eq!(ask(query, &[]), disks, "{query}");
+    }
+    let both = ask("SELECT (SELECT count(*) FROM syscall) AS a, (SELECT count(*) FROM disk_io) AS b", &[]);
+    let said = "tables disk_io, syscall are empty: none of their events were recorded; record: etwhy record --print file,syscall\n";
+    assert!(both.ends_with(said) && both.lines().count() == 1, "{both}");
+    // What was recorded, and names of columns that are names of tables.
+    for query in [
+        "SELECT count(*) AS n FROM sample WHERE cpu = 99",
+        "SELECT upid, syscall FROM (SELECT 1 AS upid, 0 AS syscall) AS t",
+        "SELECT name, pid FROM process",
+    ] {
+        assert_eq!(ask(query, &[]), "", "{query}");
+    }
+    let errors = ETWHY.ran(&["dump", "disk_cost", trace.str(), "--quiet"]).2;
+    assert!(errors.contains("table disk_cost (made from disk_io) is empty"), "{errors}");
+}
+
 #[test]
 fn without_readythread_waits_hold_the_time_in_the_queue() {
     let folder = tempfile::tempdir().unwrap();
