@@ -5,7 +5,7 @@ use crate::open::{Analysed, Opened, size};
 use crate::options::time::{TimeArgs, duration};
 use crate::report::missing::cannot_tell;
 use crate::report::services;
-use crate::who::{thread_names, wanted_processes};
+use crate::who::{chosen, thread_names};
 use anyhow::{Context as _, anyhow, bail};
 use etwhy_analysis::operators::process_names;
 use etwhy_analysis::stacks::{
@@ -217,18 +217,10 @@ impl StackArgs {
         let (from_ns, to_ns) = self.time.in_trace(db)?;
         let mut part = TracePart { from_ns, to_ns, ..TracePart::default() };
         if let Some(filter) = &self.process {
-            let wanted = wanted_processes(&process_names(db), filter);
-            if !wanted.contains(&true) {
-                bail!("no process matches `{filter}`; `etwhy dump process` lists them");
-            }
-            part.processes = Some(wanted);
+            part.processes = Some(chosen("process", &process_names(db), filter)?);
         }
         if let Some(filter) = &self.thread {
-            let wanted = wanted_processes(&thread_names(db), filter);
-            if !wanted.contains(&true) {
-                bail!("no thread matches `{filter}`; `etwhy dump thread` lists them");
-            }
-            part.threads = Some(wanted);
+            part.threads = Some(chosen("thread", &thread_names(db), filter)?);
         }
         if let Some(filter) = &self.service {
             let (threads, processes) = services::wanted(db, filter)?;

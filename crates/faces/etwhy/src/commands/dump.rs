@@ -11,7 +11,7 @@ use crate::options::time::{TimeArgs, When, in_order};
 use crate::report::missing::{not_recorded, why_empty};
 use crate::report::services::Services;
 use crate::report::terminal::{entry, manual, out};
-pub(super) use crate::who::wanted_processes;
+use crate::who::chosen;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_table::{
@@ -490,7 +490,7 @@ fn wanted_rows<'t>(
         let Some(column) = spec.columns.iter().position(|c| c.role == Role::Process) else {
             bail!("table `{}` has no process column, so --process says nothing", spec.name);
         };
-        let wanted = wanted_processes(&etwhy_analysis::operators::process_names(db), filter);
+        let wanted = chosen("process", &etwhy_analysis::operators::process_names(db), filter)?;
         selection = selection.filter_number(column, |upid| {
             upid.and_then(|u| usize::try_from(u).ok()).and_then(|u| wanted.get(u).copied()) == Some(true)
         });

@@ -1,6 +1,6 @@
 //! `etwhy export`: stacks, threads and events for the profile viewers of others.
 
-use super::dump::{ledger_hints, wanted_processes};
+use super::dump::ledger_hints;
 use crate::catalog::specs;
 use crate::command::Command;
 use crate::exit::Exit;
@@ -10,6 +10,7 @@ use crate::options::time::TimeArgs;
 use crate::report::missing::cannot_tell;
 use crate::report::services::Services;
 use crate::report::terminal::{entry, out};
+use crate::who::chosen;
 use anyhow::{Context as _, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::operators::stacks::{Class, Frames, METRICS, Metric, WeightedStack};
@@ -239,11 +240,7 @@ fn without(format: &ProfileFormat, asked: &[String]) -> anyhow::Result<BTreeSet<
 
 fn processes(db: &Database, args: &Args) -> anyhow::Result<Option<Vec<bool>>> {
     let Some(filter) = &args.process else { return Ok(None) };
-    let wanted = wanted_processes(&etwhy_analysis::operators::process_names(db), filter);
-    if !wanted.contains(&true) {
-        bail!("no process matches `{filter}`; `etwhy dump process` lists them");
-    }
-    Ok(Some(wanted))
+    Ok(Some(chosen("process", &etwhy_analysis::operators::process_names(db), filter)?))
 }
 
 /// Threads that work for the services; all threads of their processes where no thread says for whom it works.

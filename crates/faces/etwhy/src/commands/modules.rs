@@ -1,11 +1,12 @@
 //! `etwhy modules`: what is loaded, who makes it, what it is for, what it costs.
 
-use super::dump::{ledger_hints, wanted_processes};
+use super::dump::ledger_hints;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::options::rows::{RowArgs, write_selection};
 use crate::report::terminal::{out, text};
+use crate::who::chosen;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::derived::module::{ModuleRow, loaded_by};
 use etwhy_analysis::fold::module_cost::ModuleCostRow;
@@ -74,10 +75,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let db = &analysed.db;
     let table = db.table::<ModuleRow>()?;
     let modules = table.read::<ModuleRow>()?;
-    let wanted = args.process.as_ref().map(|filter| {
-        let names = etwhy_analysis::operators::process_names(db);
-        loaded_by(db, &wanted_processes(&names, filter))
-    });
+    let processes = |filter| chosen("process", &etwhy_analysis::operators::process_names(db), filter);
+    let wanted = args.process.as_deref().map(processes).transpose()?;
+    let wanted = wanted.map(|processes| loaded_by(db, &processes));
     let mut selection = Selection::all(table).filter_rows(|row| {
         let loaded = wanted.as_ref().is_none_or(|w| w.get(row as usize) == Some(&true));
         let is = |module: RowOf<'_, '_, ModuleRow>| {

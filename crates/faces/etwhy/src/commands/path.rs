@@ -5,8 +5,10 @@ use crate::exit::Exit;
 use crate::open::TraceArgs;
 use crate::options::time::TimeArgs;
 use crate::report::terminal::{out, width};
+use crate::who::{no_such, thread_names};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::critical_path::{Cause, Path, paths};
+use etwhy_analysis::operators::process_names;
 use etwhy_base::units::duration_ns;
 use etwhy_export::{sanitize, text};
 use etwhy_table::Database;
@@ -76,6 +78,16 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let tables = TABLES.iter().map(|t| (*t).to_owned()).collect();
     let analysed = args.trace.open()?.analyse_stretches(Some(tables), stretches)?;
     let db = &analysed.db;
+    for (what, wanted, names) in
+        [("process", &args.process, process_names(db)), ("thread", &args.thread, thread_names(db))]
+    {
+        let Some(wanted) = wanted else { continue };
+        let given = NameOrId(wanted.clone());
+        let is = |(name, id): &(String, i64)| u32::try_from(*id).is_ok_and(|id| given.matches(name, id));
+        if !names.iter().any(is) {
+            return Err(no_such(what, &names, wanted));
+        }
+    }
     let found = paths(db);
     let switches = db.read_or_empty::<EventTypeRow>().iter().any(|row| row.name() == "CSwitch");
     let mut out = out();

@@ -1,13 +1,13 @@
 //! `etwhy strace`: system calls as strace shows them.
 
-use super::dump::wanted_processes;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::{Analysed, TraceArgs};
 use crate::options::time::TimeArgs;
 use crate::report::strace::{Clock, Lines, Style, Who, json_line, table};
 use crate::report::terminal::{out, width};
-use anyhow::{Context as _, anyhow, bail};
+use crate::who::chosen;
+use anyhow::{Context as _, anyhow};
 use clap::{ArgAction, Args as _, FromArgMatches as _};
 use etwhy_analysis::strace::{
     ArgumentRows, Arguments, Calls, Choice, SummaryOrder, choose, summary, with_children,
@@ -193,10 +193,7 @@ fn processes(args: &Args, who: &Who, analysed: &Analysed) -> anyhow::Result<Opti
     }
     let mut wanted = vec![false; who.processes().len()];
     for filter in &args.processes {
-        let these = wanted_processes(who.processes(), filter);
-        if !these.contains(&true) {
-            bail!("no process of this trace matches `{filter}`; `etwhy dump process` names them");
-        }
+        let these = chosen("process", who.processes(), filter)?;
         for (slot, hit) in wanted.iter_mut().zip(these) {
             *slot |= hit;
         }

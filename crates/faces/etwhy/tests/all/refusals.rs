@@ -202,7 +202,7 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         write(folder.path(), "log.evtx", b"ElfFile\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     let missing = folder.path().join("missing.etl");
     let missing = missing.str();
-    let cases: [(&[&str], i32, &str); 28] = [
+    let cases: [(&[&str], i32, &str); 34] = [
         (&["dump", "proces", trace], 2, "did you mean `process`?"),
         (&["dump", "proces"], 2, "did you mean `process`?"),
         (&["dump", trace, "process", "--sort", "x"], 2, "unknown column `x` in table `process`"),
@@ -230,6 +230,12 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         (&["why", trace, "--from", "3s", "--to", "2s"], 2, "--to must be later than --from"),
         (&["why", trace, "--from", "1h"], 2, "no event lies between --from and --to"),
         (&["path", trace, "--from", "1s"], 2, "--thread"),
+        (&["dump", "sample", trace, "--process", "buld"], 2, "did you mean `build`?"),
+        (&["dump", "event", trace, "--process", "nosuch", "--format", "csv"], 2, "no process of this trace"),
+        (&["modules", trace, "--process", "nosuch"], 2, "`etwhy dump process` lists them"),
+        (&["tree", trace, "--process", "buld"], 2, "did you mean `build`?"),
+        (&["path", trace, "--process", "buld"], 2, "did you mean `build`?"),
+        (&["path", trace, "--thread", "nosuch"], 2, "no thread of this trace matches `nosuch`"),
         (&["info", trace, "--chunk", "0"], 2, "too small"),
     ];
     for (arguments, code, said) in cases {
