@@ -61,6 +61,13 @@ impl Known {
         }
     }
 
+    /// What copies of a file have in common with it, however much of it they are: boot, session, log file, start; of a series also
+    /// which of its files it is, by its first buffer.
+    pub fn beginning(&self) -> (Option<i64>, &str, &str, i64, Option<i64>) {
+        let first = self.sequence.filter(|_| self.new_file).map(|(first, _)| first);
+        (self.boot, &self.session, &self.log_file, self.started, first)
+    }
+
     /// The identity of the file of this name.
     pub fn identity(&self, shown: PathBuf) -> Identity {
         let Known { computer, boot, windows, processors, memory_mb, counter_hz, .. } = self.clone();

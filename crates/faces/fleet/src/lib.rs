@@ -20,6 +20,7 @@
 pub mod batch;
 pub mod contents;
 pub mod contract;
+pub mod cut;
 pub mod error;
 pub mod files;
 pub mod fleet;

@@ -27,6 +27,8 @@ pub struct Item {
     pub done: bool,
     /// The store has a row for this file.
     pub noted: bool,
+    /// The file of which it is the beginning and nothing else ([`crate::cut`]), by its number.
+    pub cut_of: Option<usize>,
 }
 
 /// Files that are read together, by their numbers.
@@ -45,6 +47,8 @@ pub struct Plan {
     pub units: Vec<Unit>,
     /// New files whose content is known: their numbers, and those of the files of that content that are there.
     pub copies: Vec<(usize, Option<usize>)>,
+    /// New files that are the beginning of another one: their numbers, and those of the others.
+    pub cut: Vec<(usize, usize)>,
 }
 
 /// Sorts files into recordings and leaves out those that are done. A recording of which one file is new is read anew with all of its files
@@ -58,6 +62,10 @@ pub fn plan(items: &[Item]) -> Plan {
     let mut unique = BTreeSet::new();
     for n in order {
         let Some(item) = items.get(n) else { continue };
+        if let Some(of) = item.cut_of {
+            plan.cut.extend((!item.noted).then_some((n, of)));
+            continue;
+        }
         match by_content.get(item.content_id.as_str()) {
             Some(&first) => plan.copies.extend((!item.noted).then_some((n, Some(first)))),
             None => {
@@ -76,6 +84,7 @@ pub fn plan(items: &[Item]) -> Plan {
     // Large ones first, so that the last one to end is a small one.
     plan.units.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.files.cmp(&b.files)));
     plan.copies.sort_unstable();
+    plan.cut.sort_unstable();
     plan
 }
 

@@ -145,10 +145,18 @@ pub fn run(
     });
     done?;
     // Behind what they are copies of: were they committed first, a run that is killed would take the content for read.
-    for (copy, of) in &plan.copies {
+    let name = |n: usize| items.get(n).map_or_else(String::new, |item| text(&item.found.path));
+    let copies = plan.copies.iter().map(|(copy, of)| match of {
+        Some(of) => (copy, format!("the same content as {}", name(*of))),
+        None => (copy, "its content was read before, under another name".to_owned()),
+    });
+    let cut = plan
+        .cut
+        .iter()
+        .map(|(cut, of)| (cut, format!("the beginning of {}: a copy that was cut", name(*of))));
+    for (copy, reason) in copies.chain(cut) {
         if let Some(item) = items.get(*copy) {
-            let other = of.and_then(|of| items.get(of)).map(|item| text(&item.found.path));
-            batch.copy(item, other);
+            batch.copy(item, reason);
         }
     }
     batch.commit()?;
@@ -190,7 +198,7 @@ fn look_at(files: Vec<Found>, memory: &mut Memory, settings: &Settings, host: &d
         if !done && identity.is_none() && !archive {
             new.push(items.len());
         }
-        items.push(Item { found, content_id, sha256, archive, identity, done, noted });
+        items.push(Item { found, content_id, sha256, archive, identity, done, noted, cut_of: None });
     }
     let paths: Vec<&Path> =
         new.iter().filter_map(|&n| items.get(n)).map(|item| item.found.path.as_path()).collect();
@@ -200,6 +208,7 @@ fn look_at(files: Vec<Found>, memory: &mut Memory, settings: &Settings, host: &d
             item.identity = identity;
         }
     }
+    crate::cut::find(&mut items);
     items
 }
 
@@ -330,13 +339,10 @@ impl<'a> Batch<'a> {
         })
     }
 
-    fn copy(&mut self, item: &Item, of: Option<String>) {
+    fn copy(&mut self, item: &Item, reason: String) {
         let said = Said {
             outcome: "copy",
-            reason: Some(of.map_or_else(
-                || "its content was read before, under another name".to_owned(),
-                |of| format!("the same content as {of}"),
-            )),
+            reason: Some(reason),
             path: text(&item.found.path),
             files: 1,
             bytes: item.found.bytes,

@@ -63,6 +63,7 @@ impl Store {
     /// If the folder holds something else, or cannot be written.
     pub fn create(path: &Path) -> Result<(Store, Lock)> {
         let batches = path.join(BATCHES);
+        check_parent(path)?;
         check_own(path)?;
         if path.join(CONTRACT).exists() {
             Store::open(path)?;
@@ -261,6 +262,18 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Refuses a new folder in one that is not there: its name was mistyped, as a rule, and whoever makes it finds the result elsewhere.
+///
+/// # Errors
+/// If it is not there.
+pub fn check_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
+    parent.map_or(Ok(()), |parent| {
+        let why = "there is no such folder to write to; make it, if its name is right".to_owned();
+        Err(FleetError::NoStore { place: parent.to_path_buf(), why })
+    })
 }
 
 /// Refuses what stands in for a part of the store: a link leads out of it, and a pipe or a device has no end.

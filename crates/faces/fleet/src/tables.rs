@@ -16,8 +16,8 @@ define_table! {
         extract_id: Sym [None, Id],
         /// Number of the batch that holds it: later ones win.
         batch: i64 [None, Id],
-        /// read, in_part (something was missing or damaged), copy (its content is known under another name), not_a_trace, too_new, timeout,
-        /// memory (over the limit), crashed, failed.
+        /// read, in_part (something was missing or damaged), copy (its content is known under another name, or it is the beginning of another
+        /// file), not_a_trace, too_new, timeout, memory (over the limit), crashed, failed.
         outcome: Sym [None, Kind],
         /// Exit code of the process that read it; null if it was ended.
         exit_code: Option<i32> [None, Status],

@@ -264,6 +264,23 @@ fn files_of_one_recording_are_one_trace() {
     let said = run(inbox.str(), &store, &[]);
     assert_eq!(said["outcomes"], serde_json::json!({ "copy": 1 }));
     assert_eq!(opened(&store).traces(), 1);
+    // Nor is a copy that was cut, wherever it ends.
+    let bytes = std::fs::read(inbox.join("x.etl")).unwrap();
+    for (n, length) in [bytes.len() - 1, bytes.len() * 3 / 4].into_iter().enumerate() {
+        std::fs::write(inbox.join(format!("cut{n}.etl")), &bytes[..length]).unwrap();
+    }
+    let said = run(inbox.str(), &store, &[]);
+    assert_eq!((&said["outcomes"], &said["known"]), (&serde_json::json!({ "copy": 2 }), &2.into()), "{said}");
+    assert_eq!(opened(&store).traces(), 1);
+    assert_eq!(run(inbox.str(), &store, &[])["known"], 4);
+    // In an empty store, too; and the folder of a store is not made where nobody wanted it.
+    let other = folder.path().join("other").str().to_owned();
+    assert_eq!(run(inbox.str(), &other, &[])["outcomes"], serde_json::json!({ "copy": 3, "read": 1 }));
+    let mistyped = folder.path().join("mistyped");
+    let refused = ETWHY.output(&["fleet", "run", inbox.str(), "-o", mistyped.join("store").str()]);
+    let said = etwhy_testkit::text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("mistyped: there is no such folder") && !mistyped.exists(), "{said}");
     let said = run(inbox.str(), &store, &["--machine", "rack 7"]);
     assert_eq!(said["outcomes"]["read"], 1, "{said}");
     let fleet = opened(&store);

@@ -45,6 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         chosen.push((*id, list));
     }
     // A folder for nothing is none.
+    etwhy_fleet::store::check_parent(&args.output)?;
     std::fs::create_dir_all(&args.output).with_context(|| format!("{}", args.output.display()))?;
     let mut exit = Exit::Done;
     for (id, list) in &chosen {

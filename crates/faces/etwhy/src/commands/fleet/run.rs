@@ -361,7 +361,7 @@ fn meaning(outcome: &str) -> &'static str {
     match outcome {
         "read" => "wholly",
         "in_part" => "something is damaged or missing: the ledger says what",
-        "copy" => "of a trace that the store has under another name",
+        "copy" => "of a trace that the store has under another name, or the beginning of one",
         "not_a_trace" => "something else under that name",
         "too_new" => "newer than this program",
         "timeout" => "took longer than --timeout",
