@@ -144,16 +144,25 @@ pub fn run(
         result
     });
     done?;
+    // The beginning of a file of which nothing could be read is all that there is of it.
+    let is_there =
+        |(_, of): &&(usize, usize)| batch.filled.contains(of) || items.get(*of).is_some_and(|item| item.done);
+    let (cut, left): (Vec<_>, Vec<_>) = plan.cut.iter().partition(is_there);
+    for (n, _) in left {
+        let unit = Unit { files: vec![*n], bytes: items.get(*n).map_or(0, |item| item.found.bytes) };
+        let folder = scratch_path.join(format!("cut{n}"));
+        let read = read(&unit, items, &folder, &settings.limits, host);
+        batch.add(&unit, items, &folder, read, watch);
+        batch.commit_if(settings.batch)?;
+    }
     // Behind what they are copies of: were they committed first, a run that is killed would take the content for read.
     let name = |n: usize| items.get(n).map_or_else(String::new, |item| text(&item.found.path));
     let copies = plan.copies.iter().map(|(copy, of)| match of {
         Some(of) => (copy, format!("the same content as {}", name(*of))),
         None => (copy, "its content was read before, under another name".to_owned()),
     });
-    let cut = plan
-        .cut
-        .iter()
-        .map(|(cut, of)| (cut, format!("the beginning of {}: a copy that was cut", name(*of))));
+    let cut = cut.into_iter();
+    let cut = cut.map(|(cut, of)| (cut, format!("the beginning of {}: a copy that was cut", name(*of))));
     for (copy, reason) in copies.chain(cut) {
         if let Some(item) = items.get(*copy) {
             batch.copy(item, reason);
@@ -287,6 +296,8 @@ struct Batch<'a> {
     readings: HashMap<String, Option<String>>,
     /// Hashes of files, by their numbers.
     hashes: HashMap<usize, String>,
+    /// Files of which the store gets rows, by their numbers.
+    filled: HashSet<usize>,
     /// Files that the next run looks at again, by their numbers: that they were not read was not their fault.
     again: HashSet<usize>,
     outcomes: BTreeMap<&'static str, usize>,
@@ -332,6 +343,7 @@ impl<'a> Batch<'a> {
             folders: Vec::new(),
             readings,
             hashes: HashMap::new(),
+            filled: HashSet::new(),
             again: HashSet::new(),
             outcomes: BTreeMap::new(),
             cpu_ns: 0,
@@ -452,6 +464,9 @@ impl<'a> Batch<'a> {
                 EndOfRecording { trace_id: trace.clone(), extract_id, ..EndOfRecording::default() },
                 common(said),
             ));
+        }
+        if rows.iter().any(|(recording, _)| recording.part.is_some()) {
+            self.filled.extend(&unit.files);
         }
         for (n, (mut recording, mut said)) in rows.into_iter().enumerate() {
             if let Some(part) =
