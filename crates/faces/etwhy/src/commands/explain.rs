@@ -4,7 +4,7 @@ use super::dump::ledger_hints;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
-use crate::report::amount::{Scale, percent_text};
+use crate::report::amount::{amount, percent_text};
 use crate::report::explain::{Knowledge, document};
 use crate::report::terminal::{out, text, width};
 use crate::report::tree::{LETTERS, Look, print, print_list};
@@ -177,16 +177,15 @@ fn here(doc: &mut Doc, db: &Database, function: &str, costs: &[Cost<'_>]) -> boo
         doc.note("waits", text);
     }
     for cost in costs.iter().filter(|cost| cost.found.inclusive.count > 0) {
-        let scale = Scale::for_total(cost.metric.unit, cost.found.all.weight);
         let (all, inclusive, own) =
             (cost.found.all.weight, cost.found.inclusive.weight, cost.found.exclusive.weight);
         let what = if cost.metric.name == "energy" { "about " } else { "" };
         let text = format!(
             "{what}{} with it on the stack ({} % of {}), {what}{} in itself ({} %)",
-            scale.text(inclusive),
+            amount(cost.metric.unit, inclusive),
             percent_text(inclusive, all),
-            scale.text(all),
-            scale.text(own),
+            amount(cost.metric.unit, all),
+            amount(cost.metric.unit, own),
             percent_text(own, all),
         );
         doc.note(cost.label, text);

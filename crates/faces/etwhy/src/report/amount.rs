@@ -1,7 +1,6 @@
 //! Weights of a metric in one unit, so that a column of them can be compared at a glance.
 
-use etwhy_base::units::decimal;
-use etwhy_base::units::percent;
+use etwhy_base::units::{bytes, decimal, duration_ns, energy, percent};
 use etwhy_table::Unit;
 
 /// A unit with as many decimals as the whole needs.
@@ -47,6 +46,17 @@ impl Scale {
     }
 }
 
+/// A weight in a sentence: with as many digits as are known of it. Columns, which are compared, have a [`Scale`].
+pub fn amount(unit: Unit, weight: i64) -> String {
+    match unit {
+        Unit::Ns => duration_ns(weight),
+        Unit::Bytes => bytes(weight),
+        // What a model says.
+        Unit::MicroJoules => energy(weight as f64 / 1e6),
+        unit => Scale::for_total(unit, weight).text(weight),
+    }
+}
+
 /// A share in per cent with three digits at most: `100`, `12.3`, `0.04`.
 pub fn percent_text(part: i64, whole: i64) -> String {
     let value = percent(part, whole);
@@ -73,6 +83,9 @@ mod tests {
         assert_eq!(of(Unit::Bytes, 3 << 20, 1 << 19), "0.50 MiB");
         assert_eq!(of(Unit::Count, 1_000_000, 12_345), "12,345");
         assert_eq!(of(Unit::MicroJoules, 5_000_000, 1_500_000), "1.500 J");
+        assert_eq!(amount(Unit::Ns, 7_051_300_000), "7.05 s");
+        assert_eq!(amount(Unit::MicroJoules, 157_512_345), "160 J");
+        assert_eq!(amount(Unit::Count, 12_345), "12,345");
         assert_eq!(
             (percent_text(1, 3), percent_text(1, 3000), percent_text(5, 5)),
             ("33.3".into(), "0.03".into(), "100".into())

@@ -223,8 +223,8 @@ fn conclude(samples: &[Sample]) -> Vec<String> {
         (typical(SHARE, LOAD), typical(SHARE, IDLE), typical(SEND, LOAD))
     {
         sentences.push(format!(
-            "With {:.0} packets a second through the loopback {WORD}s took {} % of a processor, {} % without.",
-            1e9 / send.max(1.0),
+            "With {} packets a second through the loopback {WORD}s took {} % of a processor, {} % without.",
+            digits(1e9 / send.max(1.0)),
             digits(load),
             digits(idle)
         ));

@@ -173,9 +173,9 @@ fn sentence(samples: &[Sample], measure: &str) -> Option<String> {
     };
     if plain.burnt < BURNS {
         return Some(format!(
-            "{library}: idle workers burn next to nothing with {} ({:.1} % of a processor){queue}.",
+            "{library}: idle workers burn next to nothing with {} ({} of a processor){queue}.",
             plain.variant,
-            plain.burnt * 100.0
+            little(plain.burnt)
         ));
     }
     let watts = etwhy_knowledge::watt_groups().first().map_or_else(String::new, |group| {
@@ -192,10 +192,10 @@ fn sentence(samples: &[Sample], measure: &str) -> Option<String> {
     ends.sort_by(|a, b| a.burnt.total_cmp(&b.burnt));
     let cure = match ends.first() {
         Some(best) => format!(
-            " {} {} it: {:.1} % of a processor; a region then takes {} instead of {}.",
+            " {} {} it: {} of a processor; a region then takes {} instead of {}.",
             ends.iter().map(|c| c.variant).collect::<Vec<_>>().join(" or "),
             if ends.len() == 1 { "ends" } else { "end" },
-            best.burnt * 100.0,
+            little(best.burnt),
             time(best.region_ns),
             time(plain.region_ns)
         ),
@@ -206,6 +206,11 @@ fn sentence(samples: &[Sample], measure: &str) -> Option<String> {
         plain.variant,
         plain.burnt * 100.0
     ))
+}
+
+/// A small share: what rounds to nothing is not known to be nothing.
+fn little(share: f64) -> String {
+    if share < 0.0005 { "less than 0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
 fn costs<'a>(samples: &[Sample], measure: &str, variant: &'a str) -> Option<Costs<'a>> {
