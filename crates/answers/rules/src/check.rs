@@ -4,16 +4,19 @@ use super::evaluate::{Answer, Outcome, evaluate};
 use super::rule::{Rule, RuleTest};
 use super::text::unfilled;
 use etwhy_sql::{Engine, subset};
-use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableSpec, Value};
+use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableSpec, Unit, Value};
 
-/// What in a finding's queries is outside of the SQL that all databases share (`docs/sql.md`).
+/// What in a finding's queries is outside of the SQL that all databases share (`docs/sql.md`), and counts that they join to texts.
 pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {
     let queries = [("sql", Some(&rule.sql)), ("cannot_tell", rule.cannot_tell.as_ref())];
     let mut faults = Vec::new();
     for (name, query) in queries {
         let Some(query) = query else { continue };
         let found = subset::faults(&rule.with_thresholds(query), &|name| is_flag(specs, name));
-        faults.extend(found.into_iter().map(|fault| format!("{}: {name}: {fault}", rule.id)));
+        let joined = subset::joined_counts(query, &|name| is_count(specs, name)).into_iter().map(|count| {
+            format!("`{count}` is joined to a text: select it and write {{name}} in the text, which parts thousands")
+        });
+        faults.extend(found.into_iter().chain(joined).map(|fault| format!("{}: {name}: {fault}", rule.id)));
     }
     faults
 }
@@ -22,6 +25,13 @@ pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {
 pub fn is_flag(specs: &[&TableSpec], name: &str) -> bool {
     let mut columns = specs.iter().filter_map(|spec| spec.column(name)).peekable();
     columns.peek().is_some() && columns.all(|column| column.ty == ColumnType::Bool)
+}
+
+/// True if every table that has a column of this name counts something in it.
+fn is_count(specs: &[&TableSpec], name: &str) -> bool {
+    let mut columns = specs.iter().filter_map(|spec| spec.column(name)).peekable();
+    let is_number = |ty| matches!(ty, ColumnType::I64 | ColumnType::I32 | ColumnType::F64);
+    columns.peek().is_some() && columns.all(|column| column.unit == Unit::Count && is_number(column.ty))
 }
 
 /// Runs a finding's tests over tables of the contract. `specs`: all tables.

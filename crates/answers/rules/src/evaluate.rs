@@ -400,7 +400,8 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
         let rows = rows_of(engine, rule, &rule.with_thresholds(query))?;
         for row in 0..rows.rows() as u32 {
             let record = rows.text(row, "record").map(|profile| format!("etwhy record --print {profile}"));
-            outcome.reasons.push(Reason { text: rows.text(row, "reason").unwrap_or("").to_owned(), record });
+            let reason = rows.text(row, "reason").unwrap_or("");
+            outcome.reasons.push(Reason { text: rule.fill(reason, Some(&values(&rows, row))), record });
         }
         if !outcome.reasons.is_empty() {
             return Ok(());
@@ -444,12 +445,14 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
 const UNNAMED: &str = "Who that is was not recorded: record again with the rundown of processes and images \
                        (`etwhy record --print base`).";
 
+/// All columns of a row.
+fn values(rows: &Table, row: u32) -> BTreeMap<String, Cell> {
+    let columns = rows.spec().columns.iter().enumerate();
+    columns.map(|(at, column)| (column.name.to_string(), Cell::from_value(rows.cell(row, at)))).collect()
+}
+
 fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
-    let columns = rows.spec().columns.iter();
-    let mut values: BTreeMap<String, Cell> = columns
-        .enumerate()
-        .map(|(at, column)| (column.name.to_string(), Cell::from_value(rows.cell(row, at))))
-        .collect();
+    let mut values = values(rows, row);
     let culprit = values.get("culprit").and_then(Cell::text).unwrap_or_default().to_owned();
     // Whoever is named beside a number of a process (`culprit_upid`, `victim_upid`) is told from others of that name.
     let numbered: Vec<String> =

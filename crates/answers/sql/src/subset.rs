@@ -4,7 +4,10 @@
 //! of types but which names are flags, and does not see a column that is missing behind `GROUP BY`.
 
 mod brackets;
+mod joined;
 mod numbers;
+
+pub use joined::joined_counts;
 
 use super::tokens::{Token, tokens};
 use brackets::{closing, is, opening};
