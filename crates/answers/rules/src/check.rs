@@ -14,7 +14,7 @@ pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {
         let Some(query) = query else { continue };
         let found = subset::faults(&rule.with_thresholds(query), &|name| is_flag(specs, name));
         let joined = subset::joined_counts(query, &|name| is_count(specs, name)).into_iter().map(|count| {
-            format!("`{count}` is joined to a text: select it and write {{name}} in the text, which parts thousands")
+            format!("`{count}` is joined to a text: select it and write {{{count}}} in the text, which parts thousands")
         });
         faults.extend(found.into_iter().chain(joined).map(|fault| format!("{}: {name}: {fault}", rule.id)));
     }

@@ -215,8 +215,7 @@ mod tests {
     #[test]
     fn what_to_do_about_a_full_disk_is_known_however_the_error_came() {
         let full = || std::io::Error::from(ErrorKind::StorageFull);
-        let json: serde_json::Error =
-            serde_json::to_writer(&mut Full, &vec![0; 10]).expect_err("nothing can be written");
+        let json = serde_json::to_writer(&mut Full, &[0; 10]).unwrap_err();
         let errors = [
             anyhow::Error::from(full()).context("x.etl: cannot write"),
             ExportError::from(full()).of_file("x.csv".as_ref()).into(),
