@@ -15,6 +15,7 @@ export function VerdictBar(props: { panel: Panel }) {
   if (!data) return <div class="verdict-bar" />;
   const found = foundIn(data);
   const worst = found[0];
+  const untold = data.findings.filter((one) => one.answer === "cannot_tell").length;
   return (
     <div class="verdict-bar">
       {worst && <Severity name={worst.hit.severity} />}
@@ -41,7 +42,7 @@ export function VerdictBar(props: { panel: Panel }) {
             )
           );
         })}
-        {found.length === 0 && "nothing found"}
+        {found.length === 0 && (untold > 0 ? `nothing found; ${count(untold)} cannot be determined` : "nothing found")}
       </button>
     </div>
   );

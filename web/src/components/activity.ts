@@ -37,9 +37,9 @@ function operations(title: string, rows: Operation[]): Child {
   );
 }
 
-/** How many intervals there are, and how many are whole. */
-function tally(data: Activity): string {
-  if (data.intervals === 0) return "No start event here has its stop event, so there are no operations.";
+/** How many intervals there are, and how many are whole; nothing where there are none. */
+function tally(data: Activity): string | null {
+  if (data.intervals === 0) return null;
   const parts: [number, string][] = [
     [data.complete, "complete"],
     [data.unfinished, "without an end"],
@@ -51,10 +51,11 @@ function tally(data: Activity): string {
 }
 
 export function activity(data: Activity): Child {
+  const operationsInAll = tally(data);
   const code = (text: string | null) => (text === null ? "–" : h("code", {}, text));
   return [
     h("p", {}, data.cannot),
-    h("p", {}, tally(data)),
+    operationsInAll !== null && h("p", {}, operationsInAll),
     data.longest.length > 0 &&
       dataTable(
         data.longest,
