@@ -5,7 +5,7 @@ use crate::analysis::{Filled, Finish};
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 
 define_table! {
-    /// File operations of 20 ms or more, without those that wait for a change of a directory.
+    /// File operations of 5 ms or more, without those that wait for a change of a directory.
     pub table SLOW_FILE_IO: SlowFileIoRow = "slow_file_io" {
         version: 1,
         /// When the file system got the operation.
@@ -27,8 +27,9 @@ define_table! {
     }
 }
 
-/// People notice single delays from about here (three frames of a display at 60 Hz are 50 ms); disks answer in a few milliseconds.
-const SLOW_NS: i64 = 20_000_000;
+/// A trip to a server that is not next door, or a slow transfer of a disk. Nobody notices a single one; a hundred of them, one after the other, everybody
+/// does. A thread has two hundred a second at most, so the table stays small.
+const SLOW_NS: i64 = 5_000_000;
 
 pub(super) struct Slow(TableBuilder<SlowFileIoRow>);
 
