@@ -9,7 +9,7 @@
 //! the rows add up to its length.
 //!
 //! Which stretches: those asked for (`etwhy path`); else every delay of a window (table `ui_delay`), and of each process and wait
-//! reason the eight longest waits of 20 ms or more that another thread ended, unless the thread had no work (classes `queue`,
+//! reason the eight longest waits of 5 ms or more that another thread ended, unless the thread had no work (classes `queue`,
 //! `condition`, `sleep` of table `wait_chain`).
 //!
 //! # What fools it
@@ -145,8 +145,9 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
 
 /// Waits of each process and wait reason whose paths are kept: the longest.
 const WAITS_PER_REASON: usize = 8;
-/// Shorter waits are not followed: nobody notices a single one of them, and there are many.
-const MIN_WAIT_NS: i64 = 20_000_000;
+/// Shorter waits are not followed: there are many, and a file operation that would explain them is not in `slow_file_io` either. Nobody
+/// notices a single wait of this length, but a queue at a lock consists of them.
+const MIN_WAIT_NS: i64 = 5_000_000;
 /// Processes and wait reasons whose longest waits are followed.
 const MAX_WAIT_GROUPS: usize = 4_096;
 
