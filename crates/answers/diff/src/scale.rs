@@ -1,6 +1,6 @@
 //! A trace of a comparison, and what its figures are shares of.
 
-use etwhy_analysis::derived::machine::MachineRow;
+use etwhy_analysis::derived::machine::{MachineRow, running_cpu_ns};
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_rules::{CostOf, Outcome, Rule};
 use etwhy_table::{Database, TableSpec};
@@ -134,7 +134,7 @@ pub struct Scale {
     #[serde(skip)]
     #[ts(skip)]
     pub kernel_capacity_ns: i64,
-    /// Processors times duration: what those of other providers are shares of.
+    /// Processors times duration, without a pause of the whole machine: what those of other providers are shares of.
     #[serde(skip)]
     #[ts(skip)]
     pub elapsed_cpu_ns: i64,
@@ -146,7 +146,7 @@ pub struct Scale {
     #[serde(skip)]
     #[ts(skip)]
     pub classes: BTreeSet<String>,
-    /// What was not observed of processors times duration.
+    /// What was not observed of processors times duration, in which the machine did not stand still.
     pub unobserved_ns: i64,
     /// Of all time of processors, that in which records may be missing (table `unobserved`): what was not seen there may have been anything.
     pub lost_ns: i64,
@@ -164,7 +164,7 @@ impl Scale {
         let machine = side.db.read_or_empty::<MachineRow>();
         let machine = machine.first();
         let capacity_ns = machine.map_or(0, |m| m.capacity_ns());
-        let elapsed_cpu_ns = machine.map_or(0, |m| m.elapsed_cpu_ns());
+        let elapsed_cpu_ns = machine.map_or(0, running_cpu_ns);
         let observed_ns = machine.and_then(|m| m.observed_ns());
         let cpus = machine.map_or(0, |m| m.cpus());
         Scale {

@@ -4,7 +4,7 @@
 //! ranges are as good as drawn at random (`Gaps::even`), each holds the culprit's share of a processor on average, and the sum of all of them
 //! strays from that by no more than a coin with this share as its chance would.
 
-use etwhy_analysis::derived::machine::{MachineRow, unrecorded_ns};
+use etwhy_analysis::derived::machine::{MachineRow, running_cpu_ns, unrecorded_ns};
 use etwhy_analysis::gaps::Gaps;
 use etwhy_base::units::{digits, duration_ns};
 use etwhy_table::Database;
@@ -35,7 +35,7 @@ impl Loss {
         let observed = machine.sampled_capacity_ns()? as f64;
         // What a circular recording has overwritten, or what lies outside of the kernel's session, was not lost.
         let unrecorded = unrecorded_ns(db).saturating_mul(machine.cpus());
-        let missing = machine.elapsed_cpu_ns().saturating_sub(unrecorded) as f64 - observed;
+        let missing = running_cpu_ns(machine).saturating_sub(unrecorded) as f64 - observed;
         let gaps = Gaps::read(db);
         if gaps.is_empty() || observed <= 0.0 || missing < LEAST_SHARE * (observed + missing) {
             return None;

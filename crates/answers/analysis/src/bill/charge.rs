@@ -1,7 +1,7 @@
 //! CPU time in charges that do not overlap, from one source.
 
 use super::party::{Parties, Party, is_imposing};
-use crate::derived::machine::MachineRow;
+use crate::derived::machine::{MachineRow, running_cpu_ns};
 use crate::fold::Class;
 use crate::fold::{driver_cost::DriverCostRow, module_cost::ModuleCostRow, system_work::SystemWorkRow};
 use crate::operators::add;
@@ -88,7 +88,7 @@ impl Time {
         } else {
             Source::None
         };
-        let elapsed = machine.elapsed_cpu_ns().max(0);
+        let elapsed = running_cpu_ns(machine);
         let (capacity, charges) = match source {
             Source::Sample => (machine.capacity_ns().max(0), sampled(db, parties)),
             Source::Cswitch => (machine.capacity_ns().max(0), switched(db, parties)),

@@ -54,12 +54,14 @@ fn bill(db: &mut Database, kind: &str) -> Vec<String> {
         .collect()
 }
 
-/// Why time was not observed, of samples that came from `first` to `last` on both processors, `samples` on each.
-fn why_unobserved(unobserved: i64, first: i64, last: i64, samples: i64) -> String {
+/// Why time was not observed, of samples that came from `first` to `last` on both processors, `samples` on each; so much of one was lost.
+fn why_unobserved(unobserved: i64, (first, last): (i64, i64), samples: i64, lost: i64) -> String {
     let mut db = sampled(STACKS);
     machine(&mut db, 1000, 1000, unobserved);
     let row = |cpu| [cpu, samples, first * MS, last * MS].map(Value::I64).to_vec();
     db.insert(table("cpu", "cpu samples first_sample_ns last_sample_ns", &[row(0), row(1)]));
+    let range = vec![Value::I64(100 * MS), Value::I64(lost * MS), Value::I64(1)];
+    db.insert(table("unobserved", "start_ns dur_ns cpu", &[range]));
     derive(&mut db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();
     let bill = db.get("bill").unwrap();
     let mut rows = 0..bill.rows() as u32;
@@ -69,10 +71,12 @@ fn why_unobserved(unobserved: i64, first: i64, last: i64, samples: i64) -> Strin
 
 #[test]
 fn time_without_samples_is_explained_by_what_it_mostly_is() {
-    let ends = why_unobserved(200, 50, 950, 901);
+    let ends = why_unobserved(200, (50, 950), 901, 0);
     assert!(ends.starts_with("no samples before 0.050 s and after 0.950 s of 1.000 s"), "{ends}");
-    let slow = why_unobserved(50, 0, 1000, 977);
+    let slow = why_unobserved(50, (0, 1000), 977, 0);
     assert!(slow.starts_with("samples came every 1.02 ms on average rather than every 1 ms"), "{slow}");
+    let lost = why_unobserved(50, (0, 1000), 977, 50);
+    assert!(lost.starts_with("gaps between the samples"), "{lost}");
 }
 
 #[test]

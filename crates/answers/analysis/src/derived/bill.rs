@@ -35,18 +35,19 @@
 //! such data for clients. A library that hooks functions is charged for its own code only. Callbacks of filters may lie
 //! inside each other. What ends a wait need not be what made it long.
 
-use super::machine::MachineRow;
+use super::machine::{MachineRow, running_cpu_ns};
 use crate::bill::charge::{Charge, Source, SystemTime, Time, TimeRows};
 use crate::bill::energy::{Model, ModelRows};
 use crate::bill::party::{OTHER, OTHER_DRIVER, Parties, PartiesRows, Party};
 use crate::bill::side::{Side, Sides, SidesRows};
 use crate::derive::DerivedSpec;
 use crate::fold::{Class, freeze, id, text};
+use crate::gaps::Gaps;
 use crate::operators::add;
 use etwhy_base::units;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::trace::TraceRow;
-use etwhy_trace::catalog::{cpu_time::CpuRow, ledger::LedgerRow};
+use etwhy_trace::catalog::{cpu_time::CpuRow, ledger::LedgerRow, unobserved::UnobservedRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -117,7 +118,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&BILL],
-    reads: reads::<(TraceRow, LedgerRow, CpuRow, PartiesRows, TimeRows, SidesRows, ModelRows)>,
+    reads: reads::<((TraceRow, LedgerRow, UnobservedRow), CpuRow, PartiesRows, TimeRows, SidesRows, ModelRows)>,
     on_demand: false,
     make,
 };
@@ -526,10 +527,15 @@ fn unsampled_part(db: &Database, unobserved: i64, interval: Option<i64>) -> Stri
     let seconds = |ns: i64| ns as f64 / 1e9;
     let (mut span, mut length, mut steps): (Option<(i64, i64)>, f64, f64) = (None, 0.0, 0.0);
     let cpus = db.read_or_empty::<CpuRow>();
+    // The machine that stands still takes no samples, and those of lost buffers did come.
+    let machine = db.read_or_empty::<MachineRow>();
+    let paused =
+        machine.first().map_or(0, |m| m.elapsed_cpu_ns().saturating_sub(running_cpu_ns(m)) / m.cpus().max(1));
+    let lost = Gaps::read(db).total();
     for row in cpus.iter() {
         let Some((first, last)) = row.first_sample_ns().zip(row.last_sample_ns()) else { continue };
         span = Some(span.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
-        length += last.saturating_sub(first) as f64;
+        length += last.saturating_sub(first).saturating_sub(paused) as f64;
         steps += row.samples().saturating_sub(1).max(0) as f64;
     }
     let trace = db.read_or_empty::<TraceRow>();
@@ -539,7 +545,7 @@ fn unsampled_part(db: &Database, unobserved: i64, interval: Option<i64>) -> Stri
     };
     let outside = from.saturating_sub(begin).max(0).saturating_add(end.saturating_sub(to).max(0));
     let outside = outside as f64 * cpus.iter().count() as f64;
-    let mean = length / steps.max(1.0);
+    let mean = (length - lost) / steps.max(1.0);
     if outside >= unobserved as f64 / 2.0 {
         let (from, to, end) = (seconds(from), seconds(to), seconds(end));
         return format!("no samples before {from:.3} s and after {to:.3} s of {end:.3} s");

@@ -24,8 +24,10 @@
 //! `stood_still_ns` is the longest pause of all samples (`kernel_class`), less one interval: what seems to have run through it (a DPC, a
 //! garbage collection, a wait) took that much less. It counts from 10 ms, and only where samples are taken of idle processors too: samples
 //! cover 60 % of the processors' time outside the pause. On an idle machine that nobody samples a pause means nothing. A wait, a transfer or
-//! a callback that holds this moment is the machine's and nobody's only where `stood_still_start_ns` is known: nothing is missing in the
-//! recording, and no other class of events that never ceases went on for more than a quarter of the pause.
+//! a callback that holds this moment is the machine's and nobody's only where `stood_still_start_ns` is known: no other class of events that
+//! never ceases went on for more than a quarter of the pause, and losses do not explain it. Ranges of `unobserved` do if every
+//! processor has one in the pause; lost buffers of which no range is known do; lost events of which none is known do if they
+//! are as many as the samples that the pause lacks. A pause that is known is in none of `observed_ns`, `sampled_capacity_ns`, and idle time.
 
 use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
@@ -40,6 +42,7 @@ use etwhy_trace::catalog::{
     trace::TraceRow,
     unobserved::UnobservedRow,
 };
+use std::collections::BTreeSet;
 
 define_table! {
     /// The machine and the trace in one row: what shares are shares of.
@@ -57,13 +60,13 @@ define_table! {
         memory_bytes: Option<i64> [Bytes, Bytes],
         /// From the first to the last event.
         duration_ns: i64 [Ns, Duration],
-        /// Part of it in which kernel events were recorded, a mean over the processors: what rates are of. `duration_ns` where losses are not
-        /// even; null in extracts and stores of before it was known.
+        /// Part of it in which kernel events were recorded and the machine did not stand still, a mean over the processors: what rates are of.
+        /// Nothing is taken off for losses that are not even; null in extracts and stores of before it was known.
         observed_ns: Option<i64> [Ns, Duration],
         /// Longest time in which no processor took a sample although idle ones are sampled: the host paused the machine, or somebody set the
         /// clock that the trace takes its times from. 0 if there was none of 10 ms; null in extracts and stores of before it was known.
         stood_still_ns: Option<i64> [Ns, Duration],
-        /// When that began. Null if the samples alone may have paused: other kernel events went on, or events or buffers are missing.
+        /// When that began. Null if the samples alone may have paused: other kernel events went on, or what was lost may have been all of them.
         stood_still_start_ns: Option<i64> [Ns, Time],
         /// Processors times duration, whether observed or not.
         elapsed_cpu_ns: i64 [Ns, Duration],
@@ -146,18 +149,24 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
     let elapsed = duration.saturating_mul(cpus);
     let silent = unrecorded_ns(db);
     let recorded = duration.saturating_sub(silent).max(0).saturating_mul(cpus);
-    let sampled = observed.sampled_capacity(cpus);
+    let events_lost = all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add);
+    let buffers_lost = all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add);
+    let gaps = Gaps::read(db);
+    let (pause, still_from) = pause(db);
+    let still = stood_still_ns(pause, interval, observed.samples(), (cpus, recorded));
+    let samples = cpus.saturating_mul(pause / interval.max(1));
+    let lost = (events_lost, buffers_lost);
+    let still_from =
+        still_from.filter(|&from| still > 0 && !may_be_loss(db, (from, pause), samples, cpus, lost));
+    let paused = still_from.map_or(0, |_| still);
+    let sampled = observed.sampled_capacity(cpus, paused);
     let switched = observed.switched.map(|(busy, idle)| busy.saturating_add(idle));
     let sampled_busy = sampled.map(|_| observed.sampled_busy);
     let switched_busy = observed.switched.map(|(busy, _)| busy);
     let capacity = sampled.or(switched).unwrap_or(elapsed);
     let busy = sampled_busy.or(switched_busy);
-    let events_lost = all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add);
-    let buffers_lost = all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add);
-    let gaps = Gaps::read(db);
-    let whole = events_lost == 0 && buffers_lost == 0 && gaps.total() <= 0.0;
-    let (pause, still_from) = pause(db);
-    let still = stood_still_ns(pause, interval, observed.samples(), (cpus, recorded));
+    let running = switched.map(|ns| ns.saturating_sub(paused.saturating_mul(observed.switching)).max(0));
+    let events = sampled.max(running).unwrap_or(elapsed);
     let narrow = |n: Option<i64>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
     MachineRow {
         os_build: narrow(most!(os_build)),
@@ -165,20 +174,14 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         numa_nodes: narrow(most!(numa_nodes)).max(1),
         memory_bytes: most!(memory_bytes),
         duration_ns: duration,
-        observed_ns: Some(observed_ns(
-            duration,
-            cpus,
-            silent,
-            &gaps,
-            sampled.max(switched).unwrap_or(elapsed),
-        )),
+        observed_ns: Some(observed_ns(duration, cpus, silent.saturating_add(paused), &gaps, events)),
         stood_still_ns: Some(still),
-        stood_still_start_ns: still_from.filter(|_| still > 0 && whole),
+        stood_still_start_ns: still_from,
         elapsed_cpu_ns: elapsed,
         capacity_ns: capacity,
         sampled_capacity_ns: sampled,
         switched_capacity_ns: switched,
-        event_capacity_ns: sampled.max(switched).unwrap_or(elapsed),
+        event_capacity_ns: events,
         sampled_busy_ns: sampled_busy,
         sampled_stack_ns: with_stack,
         switched_busy_ns: switched_busy,
@@ -189,6 +192,12 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
         events_lost,
         buffers_lost,
     }
+}
+
+/// Processors times duration, without the time in which the whole machine is known to have stood still: nobody could run, or be recorded.
+pub fn running_cpu_ns(machine: RowOf<'_, '_, MachineRow>) -> i64 {
+    let paused = machine.stood_still_start_ns().and_then(|_| machine.stood_still_ns()).unwrap_or(0).max(0);
+    machine.elapsed_cpu_ns().saturating_sub(paused.saturating_mul(machine.cpus())).max(0)
 }
 
 /// How long no kernel events came although the recording went on: at its start, and at its end.
@@ -246,7 +255,29 @@ fn stood_still_ns(pause: i64, interval: i64, sampled: i64, (cpus, elapsed): (i64
     pause.saturating_sub(interval).max(0)
 }
 
-/// The part of `duration` that rates are of. `events`: time of processors in which events were recorded, as samples or switches show it.
+/// Whether records that are missing, and no stop of the machine, may be why nobody was sampled in a pause (its start and length), which
+/// lacks so many samples. Ranges without records are known by their processors, and a processor without any in the pause stood still. Of
+/// single events that found no buffer nobody may know when they came; fewer than the samples that the pause lacks do not make one.
+fn may_be_loss(
+    db: &Database,
+    (start, pause): (i64, i64),
+    samples: i64,
+    cpus: i64,
+    (events, buffers): (i64, i64),
+) -> bool {
+    let gaps = db.read_or_empty::<UnobservedRow>();
+    if gaps.is_empty() {
+        return buffers > 0 || (events > 0 && events >= samples);
+    }
+    let end = start.saturating_add(pause);
+    let in_pause =
+        gaps.iter().filter(|gap| gap.start_ns() < end && gap.start_ns().saturating_add(gap.dur_ns()) > start);
+    let processors: BTreeSet<i64> = in_pause.map(|gap| gap.cpu()).collect();
+    i64::try_from(processors.len()).unwrap_or(i64::MAX) >= cpus
+}
+
+/// The part of `duration` that rates are of. `silent`: how long no events came although it went on, or the machine stood still. `events`:
+/// time of processors in which events were recorded, as samples or switches show it.
 fn observed_ns(duration: i64, cpus: i64, silent: i64, gaps: &Gaps, events: i64) -> i64 {
     let most = duration.saturating_sub(silent).max(0);
     if gaps.even(cpus as f64, duration as f64).is_none() || cpus <= 0 {
@@ -275,6 +306,8 @@ struct Observed {
     sampled_idle: i64,
     /// Busy and idle by context switches.
     switched: Option<(i64, i64)>,
+    /// Processors that switched.
+    switching: i64,
     /// First and last sample of any processor.
     span: Option<(i64, i64)>,
     /// Of each processor: time of samples, and idle time by switches above that of samples.
@@ -293,6 +326,7 @@ impl Observed {
             let (busy, free) = (row.sampled_busy_ns().max(0), row.sampled_idle_ns().max(0));
             let lacking = unsampled(thread, busy, interval);
             if row.thread_ns().is_some() {
+                out.switching += 1;
                 let sums = out.switched.get_or_insert((0, 0));
                 for ns in [thread, row.dpc_ns().max(0), row.isr_ns().max(0)] {
                     add(&mut sums.0, ns);
@@ -333,17 +367,17 @@ impl Observed {
         self.sampled_idle > 0 || self.switched.is_some()
     }
 
-    /// The time that samples observed; `None` without samples.
-    fn sampled_capacity(&self, cpus: i64) -> Option<i64> {
+    /// The time that samples observed; `None` without samples. `paused`: for so long the whole machine stood still, idle processors as well.
+    fn sampled_capacity(&self, cpus: i64, paused: i64) -> Option<i64> {
         let all = self.samples();
         if all <= 0 {
             return None;
         }
-        let span = self.span.map_or(0, |(from, to)| to.saturating_sub(from));
+        let span = self.span.map_or(0, |(from, to)| to.saturating_sub(from).saturating_sub(paused).max(0));
         if !self.knows_idle() {
             return Some(span.saturating_mul(cpus).max(all));
         }
-        let still = self.stood_still();
+        let still = self.stood_still().max(paused);
         Some(self.each.iter().fold(0, |sum, &(sampled, unseen)| {
             // A few samples too few are chance.
             let room = span.saturating_sub(sampled).max(0);
@@ -462,6 +496,27 @@ mod tests {
     }
 
     #[test]
+    fn records_that_are_missing_elsewhere_do_not_hide_a_stall() {
+        // Two processors stand still from 2 s to 4 s, which lacks 4000 samples.
+        let hides = |gaps: &[(i64, i64, i64)], events: i64, buffers: i64| {
+            let mut db = Database::new();
+            let rows: Vec<_> = gaps.iter().map(|&(start, dur, cpu)| vec![N(start), N(dur), N(cpu)]).collect();
+            db.insert(table("unobserved", "start_ns dur_ns cpu", &rows));
+            may_be_loss(&db, (2 * S, 2 * S), 4000, 2, (events, buffers))
+        };
+        assert!(!hides(&[], 0, 0));
+        // Single events, too few for a pause; enough for it; buffers of which nobody knows when.
+        assert_eq!(
+            [(22, 0), (4000, 0), (0, 1)].map(|(events, buffers)| hides(&[], events, buffers)),
+            [false, true, true]
+        );
+        let (before, first, second) = ((S, S / 2, 0), (S, 4 * S, 0), (3 * S, S / 2, 1));
+        assert!(!hides(&[before], 9000, 3));
+        assert!(!hides(&[before, first], 0, 3), "the second processor was observed, and stood still as well");
+        assert!(hides(&[first, second], 0, 3));
+    }
+
+    #[test]
     fn time_without_samples_is_not_observed() {
         // Two processors, 10 s, of which samples cover the first 8.
         let both = Observed {
@@ -469,22 +524,31 @@ mod tests {
             sampled_busy: 4 * S,
             sampled_idle: 12 * S,
             switched: Some((5 * S, 15 * S)),
+            switching: 2,
             span: Some((0, 8 * S)),
             each: vec![(8 * S, 2 * S), (8 * S, S)],
             unsampled: vec![0, S / 100],
         };
-        assert_eq!(both.sampled_capacity(2), Some(16 * S));
+        assert_eq!(both.sampled_capacity(2, 0), Some(16 * S));
         // Sleeping processors without samples were idle, as far as samples were taken at all.
         let sleeping =
             Observed { sampled_busy: 2 * S, sampled_idle: S, each: vec![(2 * S, 9 * S), (S, 4 * S)], ..both };
-        assert_eq!(sleeping.sampled_capacity(2), Some(13 * S - S / 100));
+        assert_eq!(sleeping.sampled_capacity(2, 0), Some(13 * S - S / 100));
         // Threads that ran for four seconds without a sample: for so long nobody looked.
         let still = Observed { unsampled: vec![4 * S, 4 * S], ..sleeping };
-        assert_eq!(still.sampled_capacity(2), Some(8 * S));
+        assert_eq!(still.sampled_capacity(2, 0), Some(8 * S));
+        // Both idled through a pause of four seconds.
+        let idle = Observed {
+            unsampled: vec![0, 0],
+            span: Some((0, 12 * S)),
+            each: vec![(8 * S, 4 * S); 2],
+            ..still
+        };
+        assert_eq!([0, 4 * S].map(|paused| idle.sampled_capacity(2, paused)), [Some(24 * S), Some(16 * S)]);
         let sleeping = still;
         let bare = Observed { sampled_idle: 0, switched: None, ..sleeping };
-        assert_eq!((bare.knows_idle(), bare.sampled_capacity(2)), (false, Some(16 * S)));
-        assert_eq!(Observed::default().sampled_capacity(2), None);
+        assert_eq!((bare.knows_idle(), bare.sampled_capacity(2, 0)), (false, Some(16 * S)));
+        assert_eq!(Observed::default().sampled_capacity(2, 0), None);
         const MS: i64 = 1_000_000;
         [(2 * S, 0), (2 * S, S), (S / 10, 0)].map(|(t, s)| unsampled(t, s, MS)).are(&[2 * S, S, S / 10]);
         assert_eq!([(2 * S, 2 * S - S / 10), (S / 50, S / 100)].map(|(t, s)| unsampled(t, s, MS)), [0, 0]);
