@@ -212,6 +212,9 @@ const MISSING_BUFFERS: &[&str] = &[
     "read_failed",
 ];
 
+/// The part of the trace that was asked for holds none of what is missing: the counts of the file are of other times.
+const LOST_OUTSIDE: &str = "losses_outside_part";
+
 /// As `event_type` names the kernel.
 const KERNEL: &str = "Windows Kernel";
 
@@ -250,7 +253,9 @@ impl Facts {
             }
         }
         for row in db.read_or_empty::<MachineRow>().iter().take(1) {
-            let (lost, buffers) = (row.events_lost(), row.buffers_lost());
+            let ledger = db.read_or_empty::<LedgerRow>();
+            let outside = ledger.iter().any(|row| row.name() == LOST_OUTSIDE);
+            let (lost, buffers) = if outside { (0, 0) } else { (row.events_lost(), row.buffers_lost()) };
             if lost > 0 || buffers > 0 {
                 facts.caveats.push(format!(
                     "the recording lost {} events and {} buffers: counts and sums are lower bounds",
@@ -261,8 +266,7 @@ impl Facts {
             let traces = db.read_or_empty::<TraceRow>();
             let kept = traces.iter().map(|trace| trace.buffers() as f64).sum::<f64>().max(1.0);
             // The session, the sequence numbers and damage may speak of the same buffers. A lost buffer held as many events as one that was kept.
-            let unread = db.read_or_empty::<LedgerRow>();
-            let unread = unread.iter().filter(|row| MISSING_BUFFERS.contains(&row.name()));
+            let unread = ledger.iter().filter(|row| !outside && MISSING_BUFFERS.contains(&row.name()));
             let buffers = unread.map(|row| row.count()).fold(buffers, i64::max);
             let missing = lost as f64 + buffers as f64 * read / kept;
             let share = missing / (missing + read);

@@ -5,6 +5,7 @@
 
 use super::{Output, Pass, Progress, Span, TypeState, needed};
 use crate::analysis::AnalysisSpec;
+use crate::anomalies::LOSSES_OUTSIDE_PART;
 use crate::catalog;
 use crate::catalog::event::RowsLater;
 use crate::event::What;
@@ -209,6 +210,9 @@ impl Base {
             shown: Span { from: at, behind: to_key, end: wanted.end },
         };
         pass.model.cpus.set_gaps(files, timeline);
+        if pass.model.cpus.lost_outside((from_ns, wanted.to_ns.unwrap_or(i64::MAX))) {
+            pass.ledger.count(&LOSSES_OUTSIDE_PART, 1);
+        }
         pass.model.stacks.set_threads(wanted.threads);
         let walk = part();
         walk.judge_clocks(&mut pass.ledger);

@@ -231,6 +231,11 @@ impl Cpus {
         }
     }
 
+    /// Records are missing, none of them within this time.
+    pub(crate) fn lost_outside(&self, (from_ns, to_ns): (i64, i64)) -> bool {
+        !self.gaps_of.is_empty() && self.gaps_of.iter().all(|&(_, from, to)| from >= to_ns || to <= from_ns)
+    }
+
     /// Processor, begin and end of the time ranges in which its records may be missing; ends may lie outside of the trace.
     pub(crate) fn unobserved(&self) -> &[(u16, i64, i64)] {
         &self.gaps_of
@@ -428,6 +433,19 @@ mod tests {
     }
 
     use super::*;
+
+    #[test]
+    fn losses_lie_outside_of_a_part_or_not() {
+        let lost = |gaps: &[(u16, i64, i64)], part| {
+            Cpus { gaps_of: gaps.to_vec(), ..Cpus::default() }.lost_outside(part)
+        };
+        let begin = (0, i64::MIN, 200);
+        assert!(lost(&[begin, (1, 300, 400)], (400, i64::MAX)));
+        assert!(!lost(&[begin, (1, 300, 401)], (400, i64::MAX)));
+        assert!(lost(&[(1, 300, 400)], (0, 300)));
+        assert!(!lost(&[begin], (i64::MIN, i64::MAX)), "the whole trace");
+        assert!(!lost(&[], (400, 500)), "nothing is missing");
+    }
 
     #[test]
     fn inner_interrupts_are_not_the_outer_ones() {
