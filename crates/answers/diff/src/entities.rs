@@ -8,7 +8,7 @@
 //! the processes on whose threads they ran.
 
 use super::change::{Change, Measured};
-use super::scale::{Scale, Side};
+use super::scale::{Observed, Scale, Side};
 use etwhy_analysis::derived::process_slice::ProcessSliceRow;
 use etwhy_analysis::fold::driver_cost::DriverCostRow;
 use etwhy_analysis::fold::function_cost::FunctionCostRow;
@@ -219,7 +219,12 @@ fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entit
                 .zip(own.iter().zip(scales).skip(1))
                 .map(|(after, (cost, scale))| {
                     let change = base.change(after, large.len());
-                    let lost = first.loss_explains(own.first().map_or(0.0, |cost| cost.ns), scale, cost.ns);
+                    let lost = first.loss_explains(
+                        Observed::Samples,
+                        own.first().map_or(0.0, |cost| cost.ns),
+                        scale,
+                        cost.ns,
+                    );
                     if lost { change.undecided() } else { change }
                 })
                 .collect(),

@@ -5,7 +5,7 @@
 //! `dpc_histogram`). How much larger bursts make it is taken from all DPCs or ISRs over time (`cpu_time`).
 
 use super::change::{Change, Measured, Ratio};
-use super::scale::{Scale, Side};
+use super::scale::{Observed, Scale, Side};
 use etwhy_stats::Interval;
 use etwhy_stats::dispersion::dispersion;
 use etwhy_stats::normal::quantile;
@@ -109,7 +109,7 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
             {
                 let change = base.change(measured, tests);
                 let lost = scales.first().is_some_and(|own| {
-                    own.loss_explains(first.total_ns as f64, scale, after.total_ns as f64)
+                    own.loss_explains(Observed::Kernel, first.total_ns as f64, scale, after.total_ns as f64)
                 });
                 changes.push(if lost { change.undecided() } else { change });
                 let (a, b) = (first.mean_ns as f64, after.mean_ns as f64);

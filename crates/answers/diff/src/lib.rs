@@ -101,9 +101,14 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
         let share = if whole > 0 { trace.unobserved_ns as f64 / whole as f64 } else { 0.0 };
         if share > UNOBSERVED {
             caveats.push(format!(
-                "{}: {} % of the recorded time was not observed and is in no share",
+                "{}: {} % of the recorded time was not observed and is in no share{}",
                 trace.label,
-                digits(share * 100.0)
+                digits(share * 100.0),
+                if trace.unsampled_ns > 0 {
+                    "; differences of samples that this could make are not counted"
+                } else {
+                    ""
+                }
             ));
         }
     }

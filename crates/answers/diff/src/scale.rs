@@ -4,7 +4,7 @@ use etwhy_analysis::derived::machine::{MachineRow, running_cpu_ns};
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_rules::{CostOf, Outcome, Rule};
 use etwhy_table::{Database, TableSpec};
-use etwhy_trace::catalog::{self, kernel_class::KernelClassRow, unobserved::UnobservedRow};
+use etwhy_trace::catalog::{self, cpu_time::CpuRow, kernel_class::KernelClassRow, unobserved::UnobservedRow};
 use etwhy_trace::{Select, What};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -150,6 +150,10 @@ pub struct Scale {
     pub unobserved_ns: i64,
     /// Of all time of processors, that in which records may be missing (table `unobserved`): what was not seen there may have been anything.
     pub lost_ns: i64,
+    /// Time of processors of which no samples were taken although threads ran there: in no share of samples.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub unsampled_ns: i64,
     /// Busy time, if samples or context switches tell.
     pub busy_ns: Option<i64>,
     /// Busy time as share of the observed time.
@@ -189,6 +193,7 @@ impl Scale {
                 .read_or_empty::<UnobservedRow>()
                 .iter()
                 .fold(0, |ns, row| row.dur_ns().saturating_add(ns)),
+            unsampled_ns: unsampled_ns(side.db),
             busy_ns: machine.and_then(|m| m.busy_ns()),
             busy_share: machine.and_then(|m| m.busy_percent()).map(|percent| percent / 100.0),
             sample_interval_ns: machine.and_then(|m| m.sample_interval_ns()).unwrap_or(1_000_000).max(1),
@@ -212,17 +217,29 @@ impl Scale {
         !self.is_lossy() && silent <= SILENT * self.elapsed_cpu_ns as f64
     }
 
+    /// Time of the processors in which such events may have happened and are not recorded.
+    fn missing_ns(&self, of: Observed) -> i64 {
+        let lost = if self.is_lossy() { self.lost_ns } else { 0 };
+        let unsampled = if of == Observed::Samples { self.unsampled_ns } else { 0 };
+        lost.saturating_add(unsampled)
+    }
+
+    /// Enough is missing of such events to hide something.
+    pub fn hides(&self, of: Observed) -> bool {
+        self.missing_ns(of) > 0
+    }
+
     /// The share that a time may have had: that of what was seen if nothing of it was lost, up to that with all of what was lost.
-    fn range(&self, ns: f64) -> (f64, f64) {
-        let lost = if self.is_lossy() { self.lost_ns as f64 } else { 0.0 };
+    fn range(&self, of: Observed, ns: f64) -> (f64, f64) {
+        let lost = self.missing_ns(of) as f64;
         let all = (self.capacity_ns as f64 + lost).max(1.0);
         (ns / all, (ns + lost) / all)
     }
 
-    /// What was lost of one of the two could make this difference.
-    pub fn loss_explains(&self, ns: f64, other: &Scale, other_ns: f64) -> bool {
-        let ((low, high), (other_low, other_high)) = (self.range(ns), other.range(other_ns));
-        (self.is_lossy() || other.is_lossy()) && low <= other_high && other_low <= high
+    /// What is missing of one of the two could make this difference.
+    pub fn loss_explains(&self, of: Observed, ns: f64, other: &Scale, other_ns: f64) -> bool {
+        let ((low, high), (other_low, other_high)) = (self.range(of, ns), other.range(of, other_ns));
+        (self.hides(of) || other.hides(of)) && low <= other_high && other_low <= high
     }
 
     /// Time of the processors in which such events were recorded.
@@ -263,6 +280,22 @@ impl Scale {
     }
 }
 
+/// Time of the processors of which no samples were taken although threads ran there, where others were sampled.
+fn unsampled_ns(db: &Database) -> i64 {
+    let (mut sampled, mut unsampled) = (0i64, 0i64);
+    for row in &db.read_or_empty::<CpuRow>() {
+        let samples = row.sampled_busy_ns().saturating_add(row.sampled_idle_ns());
+        sampled = sampled.saturating_add(samples);
+        let threads = row.thread_ns().unwrap_or(0);
+        if samples == 0 && threads > 0 {
+            for ns in [threads, row.idle_ns().unwrap_or(0), row.dpc_ns(), row.isr_ns()] {
+                unsampled = unsampled.saturating_add(ns);
+            }
+        }
+    }
+    if sampled > 0 { unsampled } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +317,22 @@ mod tests {
         assert_eq!([4, 16, 64].map(|cpus| share(cpus, true, S)), [0.1; 3]);
         assert_eq!((share(4, false, S), share(16, false, 4 * S)), (0.025, 0.025));
         assert_eq!(share(0, true, S), 0.0);
+    }
+
+    #[test]
+    fn processors_without_samples_could_make_a_difference_of_samples_only() {
+        // Four processors for ten seconds; of two of them no samples were taken.
+        let (whole, half) = (machine(4), Scale { capacity_ns: 20 * S, unsampled_ns: 20 * S, ..machine(4) });
+        let explains =
+            |of, before: i64, after: i64| whole.loss_explains(of, before as f64, &half, after as f64);
+        assert!(explains(Observed::Samples, 11 * S, 9 * S));
+        assert!(explains(Observed::Samples, 2 * S, 0));
+        assert!(
+            !explains(Observed::Samples, S, 9 * S),
+            "more than was there before, even if nothing more is missing"
+        );
+        assert!(!explains(Observed::Kernel, 2 * S, 0));
+        assert!(!whole.loss_explains(Observed::Samples, S as f64, &whole, S as f64));
     }
 
     #[test]

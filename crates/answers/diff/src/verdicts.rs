@@ -160,16 +160,18 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> 
         let both = made.costs_ns.first().copied().flatten().zip(ns);
         both.is_some_and(|(before, after)| {
             let before = base.processor_ns(costs, before as f64);
-            base.loss_explains(before, scale, scale.processor_ns(costs, after as f64))
+            base.loss_explains(costs.observed, before, scale, scale.processor_ns(costs, after as f64))
         })
     };
     // What the trace says of itself needs no other proof.
     let about_itself = id.starts_with("trace.");
     let hidden = |scale: &Scale, ns: Option<i64>| {
-        let lossy = base.is_lossy() || scale.is_lossy();
+        let lossy = base.hides(costs.observed) || scale.hides(costs.observed);
         lossy
             && !about_itself
-            && ns.is_none_or(|ns| base.loss_explains(0.0, scale, scale.processor_ns(costs, ns as f64)))
+            && ns.is_none_or(|ns| {
+                base.loss_explains(costs.observed, 0.0, scale, scale.processor_ns(costs, ns as f64))
+            })
     };
     let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
     let changes = each.skip(1).map(|(((answer, share), (ns, scale)), missed)| match (before, answer) {

@@ -93,6 +93,7 @@ const TABLES: &[&str] = &[
     "unobserved",
     "kernel_class",
     "machine",
+    "cpu",
     "cpu_time",
     "process",
     "module",
