@@ -517,6 +517,40 @@ mod tests {
     }
 
     #[test]
+    fn a_known_pause_is_in_no_time_that_was_observed() {
+        let of = |lost: i64| {
+            let mut db = Database::new();
+            let trace = vec![N(10 * S), N(2), N(0), N(10 * S), N(lost)];
+            db.insert(table("trace", "duration_ns cpus first_ns last_ns events_lost", &[trace]));
+            // A thread of the first processor had it from 2 s to 6 s, in which nobody ran.
+            let cpu = |cpu, ran, idle| vec![N(cpu), N(ran), N(idle), N(S), N(5 * S), N(0), N(10 * S)];
+            let columns =
+                "cpu thread_ns idle_ns sampled_busy_ns sampled_idle_ns first_sample_ns last_sample_ns";
+            db.insert(table("cpu", columns, &[cpu(0, 5 * S, 5 * S), cpu(1, S, 9 * S)]));
+            let class = |class: &'static str| {
+                vec![T(class), N(9000), N(0), N(10 * S), N(2 * S), N(4 * S), N(0), Value::Bool(false)]
+            };
+            let columns = "class events first_ns last_ns pause_start_ns pause_ns silent_ns stopped";
+            db.insert(table("kernel_class", columns, &[class("PROFILE"), class("CSWITCH")]));
+            derived(&mut db, &["machine"]);
+            let machine = db.get("machine").unwrap();
+            let columns = [
+                "stood_still_start_ns",
+                "observed_ns",
+                "sampled_capacity_ns",
+                "event_capacity_ns",
+                "idle_ns",
+            ];
+            columns.map(|column| machine.i64(0, column))
+        };
+        const MS: i64 = 1_000_000;
+        let known = [2 * S, 6 * S + MS, 12 * S, 12 * S + 2 * MS, 10 * S].map(Some);
+        assert_eq!([of(0), of(7999)], [known; 2]);
+        let lost = [None, Some(10 * S), Some(12 * S), Some(20 * S), Some(10 * S)];
+        assert_eq!(of(8000), lost, "as many events were lost as the pause lacks samples");
+    }
+
+    #[test]
     fn time_without_samples_is_not_observed() {
         // Two processors, 10 s, of which samples cover the first 8.
         let both = Observed {
