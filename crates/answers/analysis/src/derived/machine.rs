@@ -195,7 +195,7 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
 }
 
 /// Processors times duration, without the time in which the whole machine is known to have stood still: nobody could run, or be recorded.
-pub fn running_cpu_ns(machine: RowOf<'_, '_, MachineRow>) -> i64 {
+pub fn running_cpu_ns<'a>(machine: RowOf<'a, 'a, MachineRow>) -> i64 {
     let paused = machine.stood_still_start_ns().and_then(|_| machine.stood_still_ns()).unwrap_or(0).max(0);
     machine.elapsed_cpu_ns().saturating_sub(paused.saturating_mul(machine.cpus())).max(0)
 }
