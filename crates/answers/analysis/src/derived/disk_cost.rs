@@ -5,7 +5,9 @@
 //! Rows of `disk_io`, summed by disk (`level` disk) and by disk and process (`level` process). Busy is the time in which at
 //! least one transfer was under way. A transfer is small up to 16 KiB and sequential if it begins where the
 //! one before it, of the same disk, process and direction, ended. Windows lets transfers of priority Low and VeryLow (prefetching, indexing,
-//! scrubbing) wait for others: what they do is shown apart, and *urgent* is all that they are not, flushes included.
+//! scrubbing) wait for others: what they do is shown apart, and *urgent* is all that they are not, flushes included. Flushes that
+//! were under way when the first of them ended have equal parts of their service time: the disk wrote its cache for all of them, and by the
+//! order of their ends alone one would have all of it.
 //!
 //! # What fools it
 //!
@@ -139,6 +141,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let disk = i32::try_from(row.disk()).unwrap_or(-1);
         by.entry((disk, row.upid().unwrap_or(-1))).or_default().push(transfer);
     }
+    share_flushes(&mut by);
     let mut disks: BTreeMap<i32, Vec<Transfer>> = BTreeMap::new();
     let (all, one) = (strings.intern("disk"), strings.intern("process"));
     let mut out = Vec::new();
@@ -162,6 +165,31 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         rows.push(row);
     }
     Ok(vec![rows.finish(&freeze(strings, db)?)?])
+}
+
+/// Divides the service time of flushes that were under way when the first of them ended, of each disk, equally among them.
+fn share_flushes(by: &mut BTreeMap<(i32, i64), Vec<Transfer>>) {
+    let mut flushes: BTreeMap<i32, Vec<&mut Transfer>> = BTreeMap::new();
+    for ((disk, _), transfers) in by.iter_mut() {
+        let of_disk = flushes.entry(*disk).or_default();
+        of_disk.extend(transfers.iter_mut().filter(|t| t.op == Op::Flush));
+    }
+    for mut of_disk in flushes.into_values() {
+        of_disk.sort_by_key(|t| (t.end, t.start));
+        let mut rest = of_disk.as_mut_slice();
+        while let Some(first) = rest.first() {
+            let ended = first.end;
+            let together = 1 + rest.iter().skip(1).take_while(|t| t.start < ended).count();
+            let (group, others) = std::mem::take(&mut rest).split_at_mut(together);
+            let sum = group.iter().fold(0i64, |sum, t| sum.saturating_add(t.service));
+            // What is left over by the division goes to the first ones, so that sums stay what they were.
+            let (part, left) = (sum / together as i64, sum % together as i64);
+            for (place, flush) in group.iter_mut().enumerate() {
+                flush.service = part + i64::from((place as i64) < left);
+            }
+            rest = others;
+        }
+    }
 }
 
 /// Reads and writes that begin where the one before of the same direction ended, of transfers in order of their beginning.
@@ -304,6 +332,25 @@ mod tests {
         assert_eq!(sequential(&transfers), 1);
         assert!((row.queue_mean - 95.0 / 90.0).abs() < 1e-9);
         assert_eq!((row.low, row.urgent_busy_ns, row.urgent_p95_ns), (Some(0), Some(90), Some(30)));
+    }
+
+    #[test]
+    fn flushes_that_one_write_of_the_cache_serves_have_equal_parts_of_it() {
+        let t =
+            |start, end, service, op| Transfer { start, end, service, op, size: 0, offset: 0, low: false };
+        let services = |transfers: [&[Transfer]; 2]| {
+            let [one, two] = transfers.map(<[Transfer]>::to_vec);
+            let mut by = BTreeMap::from([((0, 1), one), ((0, 2), two)]);
+            share_flushes(&mut by);
+            by.into_values().map(|of| of.iter().map(|t| t.service).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        // In step: the second begins shortly after the first, and ends shortly after it.
+        let (first, second) =
+            ([t(0, 48, 45, Op::Flush), t(60, 108, 45, Op::Flush)], [t(3, 51, 4, Op::Flush)]);
+        assert_eq!(services([&first, &second]), [vec![25, 45], vec![24]]);
+        // One after the other, and reads: each keeps its own.
+        let (first, second) = ([t(0, 10, 10, Op::Flush)], [t(10, 12, 2, Op::Flush), t(5, 11, 1, Op::Read)]);
+        assert_eq!(services([&first, &second]), [vec![10], vec![2, 1]]);
     }
 
     #[test]
