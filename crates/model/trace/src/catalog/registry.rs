@@ -131,6 +131,8 @@ const MOST_STATUSES: usize = 1 << 16;
 #[derive(Clone, Copy)]
 struct Operation {
     op: u8,
+    /// When it ended.
+    ns: i64,
     owner: Owner,
     /// Number of the key's path.
     key: u32,
@@ -175,6 +177,7 @@ impl Analysis for Registry {
         let stack = cx.stack_ticket(event, tid, utid);
         let operation = Operation {
             op,
+            ns: event.ns,
             owner: Owner::for_thread(cx.model, utid),
             key,
             value,

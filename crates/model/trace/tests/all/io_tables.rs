@@ -471,10 +471,11 @@ fn registry_keys_have_their_full_path() {
         "25400 25500 100 Close - - STATUS_SUCCESS -",
     ]);
     assert_eq!(ledger_count(&output, "registry_keys_unnamed"), 2);
-    let columns = "key op count failed total_ns max_ns values repeats top_value top_value_reads";
+    let columns =
+        "key op count failed total_ns max_ns values repeats top_value top_value_reads first_ns last_ns";
     let usage = lines(&output, "registry_usage", columns);
-    assert_eq!(usage[0], "HKLM\\SYSTEM\\Nls QueryValue 3 0 600 300 2 1 Language 2");
-    assert!(usage.contains(&"HKLM\\SYSTEM\\Nls\\Sub\\Key Open 1 1 500 500 - - - -".to_owned()));
+    assert_eq!(usage[0], "HKLM\\SYSTEM\\Nls QueryValue 3 0 600 300 2 1 Language 2 12000 14000");
+    assert!(usage.contains(&"HKLM\\SYSTEM\\Nls\\Sub\\Key Open 1 1 500 500 - - - - 11000 11000".to_owned()));
     assert_eq!(usage.len(), 7);
     let stacks = lines(&output, "registry_stack", "stack_id op count failed total_ns");
     assert_eq!(stacks[0], "- QueryValue 3 0 600");

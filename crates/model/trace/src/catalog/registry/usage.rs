@@ -37,6 +37,10 @@ define_table! {
         top_value: Option<Sym> [None, Name],
         /// How often.
         top_value_reads: Option<i64> [Count, Count],
+        /// End of the first operation: with `last_ns` the time in which they were made.
+        first_ns: Option<i64> [Ns, Time],
+        /// End of the last operation.
+        last_ns: Option<i64> [Ns, Time],
     }
 }
 
@@ -46,6 +50,8 @@ struct Sums {
     failed: i64,
     total_ns: i64,
     max_ns: Option<i64>,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
 }
 
 impl Sums {
@@ -54,6 +60,8 @@ impl Sums {
         self.failed += other.failed;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+        self.first_ns = self.first_ns.into_iter().chain(other.first_ns).min();
+        self.last_ns = self.last_ns.max(other.last_ns);
     }
 }
 
@@ -78,8 +86,15 @@ impl Usage {
 
     /// Counts an operation.
     pub(super) fn add(&mut self, operation: &Operation) {
-        let Operation { op, owner, key, value, failed, dur_ns } = *operation;
-        let one = Sums { count: 1, failed: i64::from(failed), total_ns: dur_ns.unwrap_or(0), max_ns: dur_ns };
+        let Operation { op, ns, owner, key, value, failed, dur_ns } = *operation;
+        let one = Sums {
+            count: 1,
+            failed: i64::from(failed),
+            total_ns: dur_ns.unwrap_or(0),
+            max_ns: dur_ns,
+            first_ns: Some(ns),
+            last_ns: Some(ns),
+        };
         self.sums.entry((owner, key, op)).or_default().merge(&one);
         if let (QUERY_VALUE, Some(value)) = (op, value) {
             *self.reads.entry((owner, key, value)).or_default() += 1;
@@ -138,6 +153,8 @@ impl Usage {
                 repeats: total.zip(distinct).map(|(total, distinct)| total - distinct),
                 top_value: top.map(|(_, value)| *value),
                 top_value_reads: top.map(|(reads, _)| *reads),
+                first_ns: sums.first_ns,
+                last_ns: sums.last_ns,
             });
         }
         self.rows.into()
