@@ -5,7 +5,8 @@
 //! Allocations of the trace (`pool`, `virtual_alloc`, `handle`) that are there at its end, by the quarter of the trace in which they
 //! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one. What a process
 //! that ended in the trace had until its end (`exit_bytes`) is counted apart, by the quarter of its own life: a leak that restarts hide.
-//! The driver is the innermost module of the allocation's kernel stack that is not Windows itself, the function the
+//! The driver is the one that asked for the pool: the innermost module of the kernel stack that is not Windows itself, unless it only
+//! handed work to another layer, which keeps something of it (an adapter's driver packets to `tcpip.sys`). The function is the
 //! innermost of the program's own.
 //! A handle is a driver's if the driver asked the kernel for it: not if it stands on the stack only because it hooks the system call or
 //! passes a request on. Windows writes the event when the object is open, so that filters which were asked meanwhile are gone.
@@ -196,15 +197,13 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
 }
 
 fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
-    let (facts, stacks) = (&fold.facts, &fold.stacks);
+    let facts = &fold.facts;
     let mut sums: BTreeMap<(String, String, u32), Taken> = BTreeMap::new();
     let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
     for row in &db.read_or_empty::<PoolRow>() {
-        let driver = *drivers.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
-            let part = stacks.get(stack);
-            let module = |frame: &u32| facts.module_of(*frame);
-            part.kernel.iter().map(module).find(|&m| facts.is_driver(m)).unwrap_or(NONE)
-        });
+        let driver = *drivers
+            .entry(row.stack_id().unwrap_or(-1))
+            .or_insert_with_key(|&stack| fold.owner(&fold.stacks.get(stack)));
         let bytes = row.size_bytes();
         let left = if row.freed_by().is_none() { bytes } else { 0 };
         let key = (row.tag(), row.pool());
@@ -395,6 +394,33 @@ mod tests {
         ]);
         let exits = shown(db.get("commit_leak").unwrap(), "upid exit_bytes exit_quarters", 0);
         exits.are(&["7 0 0", "7 0 0", "8 64 4", "9 16 0"]);
+    }
+
+    #[test]
+    fn pool_is_of_the_driver_that_asked_for_it_not_of_who_passed_work_on() {
+        use Value::{I64 as N, Null, Text as T};
+        let mut db = sampled(&[
+            (
+                "thread",
+                1,
+                1,
+                "ntoskrnl.exe!ExAllocatePool2 tcpip.sys!TcpCreateTcb ndis.sys!NdisMIndicateReceiveNetBufferLists nicx.sys!Receive | ntdll.dll!NtX app.exe!Main",
+            ),
+            ("thread", 1, 1, "ntoskrnl.exe!ExAllocatePool2 nicx.sys!Receive | ntdll.dll!NtX app.exe!Main"),
+            (
+                "thread",
+                1,
+                1,
+                "ntoskrnl.exe!ExAllocatePool2 Ntfs.sys!NtfsCommonCreate ntoskrnl.exe!IofCallDriver fltx.sys!Create | ntdll.dll!NtX app.exe!Main",
+            ),
+        ]);
+        db.insert(table("trace", "first_ns last_ns", &[vec![N(100), N(500)]]));
+        let columns = "ts_ns tag pool size_bytes stack_id freed_by";
+        let rows = [(0, 1), (1, 2), (2, 4)]
+            .map(|(stack, size)| vec![N(100), T("TcpE"), T("nonpaged"), N(size), N(stack), Null]);
+        db.insert(table("pool", columns, &rows));
+        derived(&mut db, &["pool_leak"]);
+        shown(db.get("pool_leak").unwrap(), "driver outstanding_bytes", 1).are(&["nicx.sys 2", "- 5"]);
     }
 
     #[test]
