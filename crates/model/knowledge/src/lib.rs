@@ -42,7 +42,7 @@ pub use owners::{Owner, owner_of_module, owner_of_program};
 pub use processes::{ProcessFact, processes};
 pub use stack_tag_files::{FileTag, FrameTag, Hint, StackTagFiles, deciding_frame, tag_path, use_stack_tags};
 pub use stack_tags::{StackTag, stack_tag, stack_tag_of_frame, stack_tags};
-pub use system_modules::{is_disk_driver, is_os_driver, is_system_library, is_thread_start};
+pub use system_modules::{is_disk_driver, is_file_system, is_os_driver, is_system_library, is_thread_start};
 pub use wait_classes::{WaitClass, WaitFunction, releases_mutex, wait_function, wait_functions};
 pub use watts::{WattGroup, watt_groups, watts_of};
 pub use work_hosts::{WorkHost, work_host};

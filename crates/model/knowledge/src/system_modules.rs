@@ -126,6 +126,15 @@ const DISK_DRIVERS: &[&str] = &[
     "volsnap.sys",
 ];
 
+/// File systems of disks that come with Windows: they stand above all drivers of disks and volumes.
+const FILE_SYSTEMS: &[&str] =
+    &["cdfs.sys", "exfat.sys", "fastfat.sys", "ntfs.sys", "refs.sys", "refsv1.sys", "udfs.sys"];
+
+/// True for file systems of disks that come with Windows.
+pub fn is_file_system(module: &str) -> bool {
+    find(FILE_SYSTEMS, |name| name, file_name(module)).is_some()
+}
+
 /// True for drivers of disks and volumes. A driver that hands requests to them is a file system or a driver of disks itself, not a filter of
 /// files.
 pub fn is_disk_driver(module: &str) -> bool {
@@ -184,7 +193,8 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
-        assert!(SYSTEM_LIBRARIES.is_sorted());
+        assert!(SYSTEM_LIBRARIES.is_sorted() && FILE_SYSTEMS.is_sorted() && DISK_DRIVERS.is_sorted());
+        assert!(is_file_system(r"\SystemRoot\System32\drivers\Ntfs.sys") && !is_file_system("btr.sys"));
         assert!(INBOX.is_sorted_by(|a, b| a < b));
         assert!(INBOX.len() > 150);
         assert!(INBOX.iter().all(|module| driver(module).is_none()), "one fact in two tables");

@@ -96,12 +96,15 @@ impl DriverCosts {
         }
         // The two frames that the present one had called.
         let (mut callee, mut below) = (None, None);
-        for &frame in seen.part.kernel {
+        // What stands below a file system, or between volumes, is a filter of them: a file system of its own is above all of it.
+        let outermost = seen.part.kernel.iter().rposition(|&frame| fold.facts.is_storage(frame));
+        for (at, &frame) in seen.part.kernel.iter().enumerate() {
             let module = fold.facts.module_of(frame);
             if fold.facts.is_driver(module) {
                 self.sums.on_stack(module, samples, weight);
                 let handed = callee.filter(|callee| fold.facts.hands_on(*callee, None)).and(below);
-                if callee.into_iter().chain(handed).any(|frame| fold.facts.is_disk(frame)) {
+                let between = !fold.facts.is_disk(frame) && outermost.is_some_and(|outermost| outermost > at);
+                if !between && callee.into_iter().chain(handed).any(|frame| fold.facts.is_disk(frame)) {
                     self.disks.on_stack(module, samples, weight);
                 }
             }

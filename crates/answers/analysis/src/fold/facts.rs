@@ -2,8 +2,8 @@
 
 use super::{NONE, Stack};
 use etwhy_knowledge::{
-    StackTag, WorkHost, category_of, is_disk_driver, is_layer_crossing, is_os_driver, is_system_library,
-    is_thread_start, stack_tag, work_host,
+    StackTag, WorkHost, category_of, is_disk_driver, is_file_system, is_layer_crossing, is_os_driver,
+    is_system_library, is_thread_start, stack_tag, work_host,
 };
 use etwhy_table::Database;
 use etwhy_trace::catalog::{image::ImageRow, stack::FrameRow};
@@ -91,6 +91,8 @@ const NAMELESS: u16 = 1024;
 const ASKS: u16 = 2048;
 /// A driver of disks or volumes.
 const DISK: u16 = 4096;
+/// A file system of Windows.
+const FILES: u16 = 8192;
 
 /// What is known of one frame, together since it is needed together.
 #[derive(Clone, Copy)]
@@ -245,6 +247,11 @@ impl Facts {
         self.has(frame, DISK)
     }
 
+    /// The frame is of the part of Windows that files on disks pass: a file system, or a driver of disks or volumes.
+    pub fn is_storage(&self, frame: u32) -> bool {
+        self.has(frame, DISK | FILES)
+    }
+
     /// The frame for which a sample or wait with this stack is charged to a driver: the innermost of the kernel part that is not Windows
     /// itself, for its own code and for what Windows does on its behalf. `None` if that driver only handed the work to the next layer
     /// (`etwhy_knowledge::layer_crossings`), which would do it without the driver. With it, the frame of Windows that called the driver.
@@ -303,6 +310,7 @@ fn flags(module: &str, kind: Kind, function: &str, tag: Option<&str>) -> u16 {
     let crossing = kind == Kind::Kernel && is_layer_crossing(module, function);
     let mut flags = if crossing { CROSSING } else { 0 };
     flags |= if kind == Kind::Kernel && is_disk_driver(module) { DISK } else { 0 };
+    flags |= if kind == Kind::Kernel && is_file_system(module) { FILES } else { 0 };
     if function.is_empty() {
         return flags | if kind == Kind::Kernel { NAMELESS } else { 0 };
     }

@@ -260,6 +260,11 @@ fn a_file_system_hands_its_requests_to_a_disk() {
     assert_eq!(filter, "old.sys 10 0");
     // Directly, without a function of the kernel between.
     assert_eq!(to_disk(&format!("volmgr.sys!VmRead btr.sys!Read {call} {below}")), "btr.sys 10 10");
+    // A filter of volumes, below the file system.
+    let volume = to_disk(&format!(
+        "disk.sys!DiskReadWrite {call} cbt.sys!Read {call} Ntfs.sys!NtfsRead {call} {below}"
+    ));
+    assert_eq!(volume, "cbt.sys 10 0");
 }
 
 /// Who is charged with a kernel stack, and who is only in the path; `-` where nobody is.
