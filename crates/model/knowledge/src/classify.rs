@@ -89,10 +89,13 @@ static COMPANIES: LazyLock<Vec<Company>> = LazyLock::new(|| {
 /// What an image (driver, library or program) is, by its name (with or without a path) and the company
 /// of its version resource (empty if unknown).
 ///
-/// A name that several programs share counts only if the company agrees.
+/// A name that several programs share counts only if the company agrees, that of a security product's driver only if the company
+/// does not disagree.
 pub fn category_of(image: &str, company: &str) -> Option<Classification> {
     let name = file_name(image);
-    if let Some(fact) = driver(name) {
+    if let Some(fact) = driver(name)
+        && !disagrees(company, fact)
+    {
         return Some(of_driver(fact));
     }
     if let Some(fact) = process(name)
@@ -147,6 +150,68 @@ fn agrees(company: &str, vendor: &str) -> bool {
     company.is_empty() || starts_with_word(company, &vendor.to_ascii_lowercase())
 }
 
+/// Words of many companies' names, which say nothing about who it is.
+const COMMON: &[&str] = &[
+    "ag",
+    "and",
+    "antivirus",
+    "as",
+    "co",
+    "company",
+    "computer",
+    "corp",
+    "corporation",
+    "cyber",
+    "data",
+    "digital",
+    "driver",
+    "file",
+    "filter",
+    "for",
+    "gmbh",
+    "group",
+    "inc",
+    "information",
+    "international",
+    "kg",
+    "labs",
+    "limited",
+    "llc",
+    "ltd",
+    "network",
+    "networks",
+    "of",
+    "sa",
+    "security",
+    "software",
+    "solutions",
+    "system",
+    "systems",
+    "technologies",
+    "technology",
+    "the",
+];
+
+/// The file is of a company that has no word in common with the vendor and product that are known by the name of the file, and is no
+/// security company: file names are not unique, and a printer's driver had been called an antivirus. What is no security product is
+/// taken by its name, as before: makers of devices are bought and renamed all the time, and nobody is accused by that. Driver kits
+/// put their own text where the company belongs.
+fn disagrees(company: &str, fact: &DriverFact) -> bool {
+    let company = company.trim().to_lowercase();
+    let says_nothing = company.is_empty() || company.starts_with("windows (r)");
+    if says_nothing || !is_security(fact.category) || fact.sources.starts_with(crate::extend::USER) {
+        return false;
+    }
+    let expected = format!("{} {}", fact.vendor, fact.product).to_lowercase();
+    let expected: Vec<&str> = words(&expected).collect();
+    of_company(&company).is_none() && !words(&company).any(|word| expected.contains(&word))
+}
+
+/// The words of a lower-case name that say who it is.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1 && !COMMON.contains(word))
+}
+
 /// `text` starts with `prefix` (lower case) in any case, and a word ends there.
 fn starts_with_word(text: &str, prefix: &str) -> bool {
     text.split_at_checked(prefix.len()).is_some_and(|(start, rest)| {
@@ -160,10 +225,21 @@ mod tests {
 
     #[test]
     fn names_come_before_companies() {
-        let cortex = category_of(r"C:\Windows\System32\drivers\tedrdrv.sys", "Some Other Company").unwrap();
+        let cortex = category_of(r"C:\Windows\System32\drivers\tedrdrv.sys", "Cyvera Ltd.").unwrap();
         assert_eq!((cortex.vendor, cortex.basis), ("Palo Alto Networks", Basis::Driver));
         let defender = category_of("MsMpEng.exe", "").unwrap();
         assert_eq!((defender.category, defender.basis), ("antivirus", Basis::Process));
+    }
+
+    #[test]
+    fn a_security_driver_is_not_known_by_its_name_if_the_company_is_another() {
+        assert_eq!(category_of("a2acc.sys", "Northwind Printers"), None);
+        assert_eq!(category_of("tedrdrv.sys", "Northwind Networks Inc."), None);
+        for company in ["", "Emsisoft Ltd", "Windows (R) Win 7 DDK provider", "Sophos Limited"] {
+            assert_eq!(category_of("a2acc.sys", company).unwrap().vendor, "Emsisoft", "{company}");
+        }
+        // An adapter's driver is what its name says, whoever has bought its maker.
+        assert!(category_of("e1d68x64.sys", "Northwind Networks Inc.").is_some());
     }
 
     #[test]
