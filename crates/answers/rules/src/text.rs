@@ -194,6 +194,10 @@ pub fn label(key: &str) -> String {
 fn shown(name: &str, format: &str, cell: &Cell) -> String {
     let number = match cell {
         Cell::Null => return "unknown".to_owned(),
+        // A function of which not even the module is known: code without an image, or images were not recorded.
+        Cell::Text(text) if text.starts_with("[unknown]!") => {
+            return "code of an unknown module".to_owned();
+        }
         Cell::Text(text) => return text.clone(),
         Cell::I64(n) => *n as f64,
         Cell::F64(n) => *n,
@@ -256,6 +260,8 @@ mod tests {
         assert_eq!(fill("/ms:{n:plain}", &|_| Some(Cell::I64(1_048_576))), "/ms:1048576");
         assert_eq!(fill("{guid} of {{{culprit}}}", &value), "{{1}} of {a.sys}");
         assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));
+        let nameless = fill("most by {function}", &|_| Some(Cell::Text("[unknown]!?".to_owned())));
+        assert_eq!(nameless, "most by code of an unknown module");
         assert_eq!(fill_known("{culprit} took {nothing}", &value), None);
         assert_eq!(names("{a} {{b}} {c:count}"), ["a", "c"]);
         assert_eq!(
