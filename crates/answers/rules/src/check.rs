@@ -8,10 +8,8 @@ use etwhy_table::{AdHocBuilder, ColumnSpec, ColumnType, Database, Memory, TableS
 
 /// What in a finding's queries is outside of the SQL that all databases share (`docs/sql.md`), and counts that they join to texts.
 pub fn check_sql(rule: &Rule, specs: &[&TableSpec]) -> Vec<String> {
-    let queries = [("sql", Some(&rule.sql)), ("cannot_tell", rule.cannot_tell.as_ref())];
     let mut faults = Vec::new();
-    for (name, query) in queries {
-        let Some(query) = query else { continue };
+    for (name, query) in rule.queries() {
         let found = subset::faults(&rule.with_thresholds(query), &|name| is_flag(specs, name));
         let joined = subset::joined_counts(query, &|name| is_count(specs, name)).into_iter().map(|count| {
             format!("`{count}` is joined to a text: select it and write {{{count}}} in the text, which parts thousands")
@@ -94,15 +92,24 @@ pub fn database(rule: &Rule, test: &RuleTest, specs: &[&TableSpec]) -> Result<Da
     Ok(db)
 }
 
+/// A rundown of processes, which every recording of the kernel has.
+const PROCESSES: &str = "Process/DCStart";
+
 /// Rows of `event_type` that make the finding's needs met.
 fn recorded(rule: &Rule, test: &RuleTest) -> Vec<toml::Table> {
+    let kernel = |event: &str| {
+        toml::Table::from_iter([
+            ("provider".to_owned(), "Windows Kernel".into()),
+            ("name".to_owned(), event.into()),
+        ])
+    };
     let mut rows = Vec::new();
+    if !test.without.iter().any(|event| event == PROCESSES) {
+        rows.push(kernel(PROCESSES));
+    }
     for need in &rule.needs {
         for event in need.events.iter().filter(|e| !test.without.contains(e)) {
-            rows.push(toml::Table::from_iter([
-                ("provider".to_owned(), "Windows Kernel".into()),
-                ("name".to_owned(), event.as_str().into()),
-            ]));
+            rows.push(kernel(event));
         }
         for provider in need.providers.iter().filter(|p| !test.without.contains(p)) {
             rows.push(toml::Table::from_iter([("provider".to_owned(), provider.as_str().into())]));

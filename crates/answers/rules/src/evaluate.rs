@@ -5,6 +5,7 @@ use super::counter_needs;
 use super::instance::Instance;
 use super::loss::Loss;
 use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold, builtin};
+use super::unsampled;
 use etwhy_analysis::derived::machine::{MachineRow, silent_ns};
 use etwhy_base::units::thousands;
 use etwhy_base::units::{digits, duration_ns};
@@ -193,6 +194,8 @@ struct Facts {
     lost: Option<String>,
     /// What is missing of the kernel's events, in words, if it is enough to hide something.
     unobserved: Option<String>,
+    /// Processors without samples, in words, if they are enough to hide something.
+    unsampled: Option<String>,
     /// What is missing of the samples.
     loss: Option<Loss>,
 }
@@ -238,6 +241,7 @@ impl Facts {
             caveats: Vec::new(),
             lost: None,
             unobserved: None,
+            unsampled: None,
             loss: Loss::read(db),
         };
         let mut read = 0.0;
@@ -306,14 +310,46 @@ impl Facts {
             facts.caveats.push(format!("{text}: what it counts of them is of the time before"));
             facts.unobserved = Some(text);
         }
+        // Where a class stopped, who ran at that moment seems to have run until the end.
+        if facts.unobserved.is_none() {
+            facts.unsampled = unsampled::read(db);
+        }
         facts
     }
 
     /// Why something that was not found may still be there: events that this finding needs are missing.
-    fn could_hide(&self, rule: &Rule) -> Option<&str> {
+    fn could_hide(&self, rule: &Rule) -> Option<Reason> {
         let kernel = rule.needs.iter().any(|need| !need.events.is_empty());
         let lost = self.lost.as_ref().filter(|_| !rule.needs.is_empty());
-        lost.or(self.unobserved.as_ref().filter(|_| kernel)).map(String::as_str)
+        let lost = lost.or(self.unobserved.as_ref().filter(|_| kernel));
+        if let Some(why) = lost {
+            return Some(Reason { text: format!("{why}: what was lost could hold it"), record: None });
+        }
+        if let Some(why) = self.unsampled.as_ref().filter(|_| rule.rests_on_samples()) {
+            return Some(Reason { text: format!("{why}: what ran there could be it"), record: None });
+        }
+        // Each process alone stays below the limits, and neither a start nor a rundown tells whose child it is.
+        let processes = self.events.iter().any(|event| event.starts_with("Process/"));
+        (!processes && rule.words().any(|word| word == "process_family")).then(|| Reason {
+            text: "no process events were recorded, so which processes are one program is not known"
+                .to_owned(),
+            record: Some("etwhy record --print base".to_owned()),
+        })
+    }
+
+    /// What makes the numbers of a finding uncertain.
+    fn caveats(&self, rule: &Rule) -> impl Iterator<Item = String> {
+        let unsampled = self.unsampled.iter().filter(move |_| rule.rests_on_samples());
+        let unsampled = unsampled.map(|why| format!("{why}: sums of samples are lower bounds"));
+        self.caveats.iter().cloned().chain(unsampled)
+    }
+
+    /// What a need lacks.
+    fn lacking(need: &Need) -> Reason {
+        Reason {
+            text: format!("no {} were recorded", need.what),
+            record: Some(format!("etwhy record --print {}", need.record)),
+        }
     }
 
     fn has(&self, need: &Need) -> bool {
@@ -337,16 +373,15 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
         sql: rule.query(),
         thresholds: rule.thresholds.clone(),
     };
-    for need in rule.needs.iter().filter(|need| !facts.has(need)) {
-        outcome.reasons.push(Reason {
-            text: format!("no {} were recorded", need.what),
-            record: Some(format!("etwhy record --print {}", need.record)),
-        });
-    }
+    let lacking: Vec<&Need> = rule.needs.iter().filter(|need| !facts.has(need)).collect();
+    let always = lacking.iter().filter(|need| need.to_rule_out.is_none());
+    outcome.reasons.extend(always.map(|need| Facts::lacking(need)));
     if !outcome.reasons.is_empty() {
         return outcome;
     }
-    match answer(engine, rule, &mut outcome) {
+    let answered = answer(engine, rule, &mut outcome)
+        .and_then(|()| cannot_rule_out(engine, rule, &lacking, &mut outcome));
+    match answered {
         Ok(()) => {}
         Err(error) => {
             let text = format!("its query failed: {error}");
@@ -358,7 +393,7 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
     match (outcome.answer, could_hide) {
         (Answer::NotFound, Some(why)) => outcome.is_hidden_by(why),
         (Answer::Found, Some(why)) if rule.all_clear => outcome.is_hidden_by(why),
-        (Answer::Found, _) => outcome.caveats.extend_from_slice(&facts.caveats),
+        (Answer::Found, _) => outcome.caveats.extend(facts.caveats(rule)),
         _ => {}
     }
     if let Some(loss) = facts.loss.filter(|_| rule.cost_of == Some(CostOf::Samples)) {
@@ -386,11 +421,11 @@ impl Hit {
 
 impl Outcome {
     /// What is missing could hold what was not seen.
-    fn is_hidden_by(&mut self, why: &str) {
+    fn is_hidden_by(&mut self, why: Reason) {
         self.answer = Answer::CannotTell;
         self.severity = None;
         self.hits.clear();
-        self.reasons.push(Reason { text: format!("{why}: what was lost could hold it"), record: None });
+        self.reasons.push(why);
     }
 }
 
@@ -442,6 +477,25 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
         _ => outcome.reasons.extend(lacking.into_iter().map(|text| Reason { text, record: None })),
     }
     outcome.severity = outcome.hits.iter().map(|hit| hit.severity).max();
+    Ok(())
+}
+
+/// What was not found may be there all the same, in events that are missing.
+fn cannot_rule_out(
+    engine: &Engine,
+    rule: &Rule,
+    lacking: &[&Need],
+    outcome: &mut Outcome,
+) -> Result<(), SqlError> {
+    if outcome.answer != Answer::NotFound {
+        return Ok(());
+    }
+    for need in lacking {
+        let Some(query) = &need.to_rule_out else { continue };
+        if rows_of(engine, rule, &rule.with_thresholds(query))?.rows() > 0 {
+            outcome.is_hidden_by(Facts::lacking(need));
+        }
+    }
     Ok(())
 }
 

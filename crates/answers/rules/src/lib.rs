@@ -17,6 +17,7 @@ mod loss;
 pub mod manual;
 pub mod rule;
 pub mod text;
+mod unsampled;
 
 pub use advice::{Advice, Class, Step};
 pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all, evaluate_below};

@@ -33,7 +33,9 @@ pub fn markdown(rule: &Rule, level: usize) -> String {
             let names: Vec<String> =
                 need.events.iter().chain(&need.providers).map(|n| format!("`{n}`")).collect();
             let any = if names.len() > 1 { "any of " } else { "" };
-            let _ = writeln!(text, "- {}: {any}{} (profile `{}`)", need.what, names.join(", "), need.record);
+            let only = if need.to_rule_out.is_some() { ", only to rule it out" } else { "" };
+            let names = names.join(", ");
+            let _ = writeln!(text, "- {}{only}: {any}{names} (profile `{}`)", need.what, need.record);
         }
         text.push('\n');
     }
@@ -63,6 +65,15 @@ pub fn markdown(rule: &Rule, level: usize) -> String {
     if let Some(query) = &rule.cannot_tell {
         let query = rule.with_thresholds(query);
         let _ = writeln!(text, "\nIt cannot be determined where this has rows:\n\n```sql\n{query}\n```");
+    }
+    for need in &rule.needs {
+        let Some(query) = &need.to_rule_out else { continue };
+        let query = rule.with_thresholds(query);
+        let _ = writeln!(
+            text,
+            "\nWithout {} it cannot be ruled out where this has rows:\n\n```sql\n{query}\n```",
+            need.what
+        );
     }
     text
 }

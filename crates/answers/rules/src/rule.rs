@@ -72,7 +72,7 @@ impl Subject {
     }
 }
 
-/// Events without which the question cannot be answered.
+/// Events without which the question cannot be answered, or not be answered with *not found*.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
@@ -86,6 +86,13 @@ pub struct Need {
     pub what: String,
     /// The recording profile that has them (`etwhy record --print NAME`).
     pub record: String,
+    /// A query: these events are needed only to say *not found*, and only where it has rows. Other evidence is enough to find something, or shows
+    /// that there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_rule_out: Option<String>,
+    /// CPU samples of some processors tell as much as those of all: where threads ran on others without samples, that hides nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_processor: bool,
 }
 
 /// Where a threshold comes from.
@@ -227,12 +234,9 @@ impl Rule {
             return Err(wrong(format!("id `{}` should look like `area.pattern-seen`", rule.id)));
         }
         // Texts within the query are a row's: they may name its columns.
-        let named = [
-            ("sql", placeholders(&rule.sql)),
-            ("cannot_tell", rule.cannot_tell.as_deref().map(placeholders).unwrap_or_default()),
-            ("manual", names(&rule.manual).into_iter().filter(|key| is_key(key)).collect()),
-        ];
-        for (part, keys) in named {
+        let queries = rule.queries().map(|(name, query)| (name, placeholders(query)));
+        let manual: Vec<&str> = names(&rule.manual).into_iter().filter(|key| is_key(key)).collect();
+        for (part, keys) in queries.chain([("manual", manual)]) {
             if let Some(key) = keys.into_iter().find(|key| !rule.thresholds.contains_key(*key)) {
                 return Err(wrong(format!("{part} names `{{{key}}}`, which is no threshold of the finding")));
             }
@@ -256,6 +260,12 @@ impl Rule {
         let told = row.and_then(|row| row.get(name)).cloned();
         told.or_else(|| self.thresholds.get(name).map(|t| Cell::Text(digits(t.value))))
             .or_else(|| row.is_none().then(|| Cell::Text(placeholder(name))))
+    }
+
+    /// Whether the answer rests on CPU samples of all processors.
+    pub fn rests_on_samples(&self) -> bool {
+        let needs = self.needs.iter().filter(|need| !need.any_processor);
+        needs.flat_map(|need| &need.events).any(|event| event == "SampledProfile")
     }
 
     /// The texts that a row fills.
@@ -282,16 +292,21 @@ impl Rule {
         self.thresholds.iter().fold(text.to_owned(), fill).trim().to_owned()
     }
 
+    /// Its queries by their names in the file.
+    pub fn queries(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let doubts = self.cannot_tell.as_deref().map(|query| ("cannot_tell", query));
+        let needs = self.needs.iter().filter_map(|need| Some(("to_rule_out", need.to_rule_out.as_deref()?)));
+        std::iter::once(("sql", self.sql.as_str())).chain(doubts).chain(needs)
+    }
+
     /// Words of the queries that may be names of tables or views.
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        let queries = std::iter::once(self.sql.as_str()).chain(self.cannot_tell.as_deref());
-        queries.flat_map(etwhy_sql::words)
+        self.queries().flat_map(|(_, query)| etwhy_sql::words(query))
     }
 
     /// False if its queries certainly read no column of this name.
     pub fn may_ask_for(&self, column: &str) -> bool {
-        let mut queries = std::iter::once(self.sql.as_str()).chain(self.cannot_tell.as_deref());
-        queries.any(|query| etwhy_sql::may_ask_for(query, column))
+        self.queries().any(|(_, query)| etwhy_sql::may_ask_for(query, column))
     }
 }
 

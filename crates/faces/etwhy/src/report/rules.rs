@@ -19,7 +19,8 @@ pub fn list(out: &mut impl Write, rules: &[Rule]) -> Result<()> {
         doc.heading(topic);
         let mut table = Table::new([Column::word(""), Column::word(""), Column::text(""), Column::text("")]);
         for rule in rules {
-            let needs: Vec<&str> = rule.needs.iter().map(|n| n.what.as_str()).collect();
+            let always = rule.needs.iter().filter(|need| need.to_rule_out.is_none());
+            let needs: Vec<&str> = always.map(|need| need.what.as_str()).collect();
             let needs =
                 if needs.is_empty() { String::new() } else { format!("needs {}", needs.join(" and ")) };
             table.row([rule.id.as_str(), rule.severity.name(), &rule.title, &needs].map(Line::from));
