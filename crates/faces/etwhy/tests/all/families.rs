@@ -11,6 +11,8 @@
 //! Where a variant cannot have the verdict of its scenario, the reason stands in the scenario: `"x0.3" = "too few starts to show growth"` in
 //! `[truth.finding."<id>"]`, under the name of the variant.
 
+mod unrecorded;
+
 use crate::{ETWHY, Json as _, Str as _};
 use etwhy_testkit::Program;
 use serde_json::Value;
@@ -281,39 +283,6 @@ fn what_is_missing_accuses_nobody() {
             without_buffers(&trace, wanted);
             let report: Value = PARTLY.json(&["why", "--json", "-q", trace.str()]);
             nobody_else(&story, variant, &accused(&base), &report, &mut faults);
-        }
-    }
-    none(&faults);
-}
-
-/// Classes of events that were not recorded: what needed them is undecided, not denied, and nobody else is accused.
-#[test]
-fn what_was_not_recorded_is_not_denied() {
-    let classes = [
-        "CSwitch,ReadyThread",
-        "SampledProfile",
-        "Stack",
-        "DPC,ThreadedDPC,TimerDPC",
-        "DiskIo",
-        "FileIo",
-        "Registry",
-        "Image",
-        "PageFault",
-        "ALPC",
-        "CSwitch,Stack",
-    ];
-    let mut faults = Vec::new();
-    for story in drawn("classes", stories("scenarios/findings"), 8) {
-        let base = why(&story.text, &[]).unwrap();
-        for class in drawn(&story.name, classes.to_vec(), 4) {
-            let Some(report) = why(&story.text, &["--without", class]) else { continue };
-            for (id, _) in story.planted() {
-                let denied = answer(&report, id)["answer"] == "not_found";
-                if denied && answer(&base, id)["answer"] == "found" && !story.excused(class) {
-                    faults.push(format!("{} without {class}: {id} is denied", story.name));
-                }
-            }
-            nobody_else(&story, class, &accused(&base), &report, &mut faults);
         }
     }
     none(&faults);
