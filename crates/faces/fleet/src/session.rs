@@ -93,6 +93,9 @@ pub struct Summary {
     pub bytes: u64,
 }
 
+/// Files, and others that hold what they do.
+type Pairs<'p> = Vec<&'p (usize, usize)>;
+
 /// Reads what is new among the files.
 ///
 /// # Errors
@@ -147,7 +150,7 @@ pub fn run(
     // The beginning of a file of which nothing could be read is all that there is of it.
     let is_there =
         |(_, of): &&(usize, usize)| batch.filled.contains(of) || items.get(*of).is_some_and(|item| item.done);
-    let (cut, left): (Vec<&(usize, usize)>, Vec<&(usize, usize)>) = plan.cut.iter().partition(is_there);
+    let (cut, left): (Pairs<'_>, Pairs<'_>) = plan.cut.iter().partition(is_there);
     for (n, _) in left {
         let unit = Unit { files: vec![*n], bytes: items.get(*n).map_or(0, |item| item.found.bytes) };
         let folder = scratch_path.join(format!("cut{n}"));

@@ -150,7 +150,7 @@ pub fn not_recorded<'a>(db: &Database, tables: impl Iterator<Item = &'a str>) ->
             format!("{table} (made from {})", lacking.join(", "))
         });
         for base in lacking {
-            let profile = etwhy_record::profile_of_table(base).map(|profile| profile.name.as_str());
+            let profile = etwhy_record::profile_of_table(base).map(|profile| profile.name);
             profiles.extend(profile.filter(|name| !profiles.contains(name)));
         }
     }
