@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn counts_in_texts_are_found_and_names_are_not() {
-        let found = |sql: &str| joined_counts(sql, &|name| name == "calls").into_iter().collect::<Vec<_>>();
+        let found = |sql| joined_counts(sql, &|name| name == "calls").into_iter().collect::<Vec<_>>();
         for (sql, names) in [
             ("SELECT 'called it ' || q.calls || ' times' AS x FROM q", vec!["calls"]),
             ("SELECT calls || ' calls' AS x FROM q", vec!["calls"]),

@@ -83,7 +83,7 @@ impl Machines {
         let traced = trace.iter().find_map(|trace| trace.computer()).map(str::to_owned);
         let is_traced = |name: &&str| traced.as_deref().is_some_and(|traced| host(traced) == host(name));
         let is_logged = all.iter().any(is_traced);
-        let others = all.iter().filter(|name| !name.is_empty() && !is_traced(*name));
+        let others = all.iter().filter(|name| !name.is_empty() && !is_traced(name));
         let others = others.map(|name| (*name).to_owned()).collect();
         Machines { traced, is_logged, others }
     }
