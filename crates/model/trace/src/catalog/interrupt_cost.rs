@@ -57,6 +57,9 @@ define_table! {
         over_limit: i64 [Count, Count],
         /// Duration of those, without what interrupted them.
         over_limit_ns: i64 [Ns, Duration],
+        /// The longest without what interrupted it, but for threaded DPCs and ISRs at passive level, which run in threads. Null in extracts and stores of
+        /// before it was known.
+        max_raised_ns: Option<i64> [Ns, Duration],
     }
 }
 
@@ -94,18 +97,20 @@ const BORDERS_US: [i64; 17] = [1, 2, 4, 8, 16, 25, 32, 64, 100, 128, 256, 512, 1
 const FIELDS: &[&str] = &["InitialTime", "Routine"];
 const IS_DPC: u8 = 0;
 const IS_ISR: u8 = 1;
+/// Beside them: it runs in a thread, at passive level.
+const IN_THREAD: u8 = 2;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&INTERRUPT_COST, &DPC_HISTOGRAM],
     selects: &[
-        Select::with(What::Kernel(PerfInfo::ThreadedDPC), IS_DPC, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ThreadedDPC), IS_DPC | IN_THREAD, FIELDS),
         Select::with(What::Kernel(PerfInfo::DPC), IS_DPC, FIELDS),
         Select::with(What::Kernel(PerfInfo::TimerDPC), IS_DPC, FIELDS),
         Select::with(What::Kernel(PerfInfo::IOTimer), IS_DPC, FIELDS),
         Select::with(What::Kernel(PerfInfo::ISR_MSI), IS_ISR, FIELDS),
         Select::with(What::Kernel(PerfInfo::ISR), IS_ISR, FIELDS),
-        Select::with(What::Kernel(PerfInfo::ISR_PASS), IS_ISR, FIELDS),
+        Select::with(What::Kernel(PerfInfo::ISR_PASS), IS_ISR | IN_THREAD, FIELDS),
     ],
     stacks: false,
     on_demand: false,
@@ -124,15 +129,19 @@ struct Cost {
     durations: Histogram,
     exclusive_ns: i64,
     max_exclusive_ns: i64,
+    max_raised_ns: i64,
     over: (i64, i64),
     classes: BTreeMap<usize, (i64, i64)>,
 }
 
 impl Cost {
-    fn add(&mut self, dur: i64, exclusive: i64, limit: i64) {
+    fn add(&mut self, dur: i64, exclusive: i64, limit: i64, in_thread: bool) {
         self.durations.add(dur);
         self.exclusive_ns = self.exclusive_ns.saturating_add(exclusive);
         self.max_exclusive_ns = self.max_exclusive_ns.max(exclusive);
+        if !in_thread {
+            self.max_raised_ns = self.max_raised_ns.max(exclusive);
+        }
         if exclusive > limit {
             self.over = (self.over.0 + 1, self.over.1.saturating_add(exclusive));
         }
@@ -145,6 +154,7 @@ impl Cost {
         self.durations.merge(&other.durations);
         self.exclusive_ns = self.exclusive_ns.saturating_add(other.exclusive_ns);
         self.max_exclusive_ns = self.max_exclusive_ns.max(other.max_exclusive_ns);
+        self.max_raised_ns = self.max_raised_ns.max(other.max_raised_ns);
         self.over = (self.over.0 + other.over.0, self.over.1.saturating_add(other.over.1));
         for (&class, &(n, ns)) in &other.classes {
             let class = self.classes.entry(class).or_default();
@@ -173,8 +183,9 @@ impl Analysis for Costs {
         let cpu = event.record.cpu;
         let interrupt = cx.model.cpus.last_interrupt(cpu);
         let place = cx.place(None, routine);
-        let cost = self.by.entry((event.tag, place, cpu)).or_default();
-        cost.add(interrupt.inclusive_ns(), interrupt.exclusive_ns(), limit(event.tag));
+        let (class, in_thread) = (event.tag & IS_ISR, event.tag & IN_THREAD != 0);
+        let cost = self.by.entry((class, place, cpu)).or_default();
+        cost.add(interrupt.inclusive_ns(), interrupt.exclusive_ns(), limit(class), in_thread);
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
@@ -218,6 +229,7 @@ impl Analysis for Costs {
                 max_exclusive_ns: cost.max_exclusive_ns,
                 over_limit: cost.over.0,
                 over_limit_ns: cost.over.1,
+                max_raised_ns: Some(cost.max_raised_ns),
             });
             if !matches!(*level, "all" | "module") {
                 continue;
@@ -248,7 +260,7 @@ mod tests {
     fn the_limit_itself_is_allowed() {
         let mut cost = Cost::default();
         for dur in [DPC_LIMIT_NS, DPC_LIMIT_NS + 1] {
-            cost.add(dur, dur, DPC_LIMIT_NS);
+            cost.add(dur, dur, DPC_LIMIT_NS, false);
         }
         assert_eq!(cost.over, (1, DPC_LIMIT_NS + 1));
         let classes: Vec<_> = cost.classes.into_iter().collect();
@@ -259,8 +271,16 @@ mod tests {
     #[test]
     fn what_another_driver_interrupts_is_not_over_the_limit() {
         let mut cost = Cost::default();
-        cost.add(5 * DPC_LIMIT_NS, DPC_LIMIT_NS / 2, DPC_LIMIT_NS);
+        cost.add(5 * DPC_LIMIT_NS, DPC_LIMIT_NS / 2, DPC_LIMIT_NS, false);
         assert_eq!((cost.over, cost.max_exclusive_ns), ((0, 0), DPC_LIMIT_NS / 2));
         assert_eq!(cost.durations.max_ns, 5 * DPC_LIMIT_NS);
+    }
+
+    #[test]
+    fn what_runs_in_a_thread_keeps_no_thread_off_the_processor() {
+        let mut cost = Cost::default();
+        cost.add(DPC_LIMIT_NS, DPC_LIMIT_NS, DPC_LIMIT_NS, false);
+        cost.add(9 * DPC_LIMIT_NS, 9 * DPC_LIMIT_NS, DPC_LIMIT_NS, true);
+        assert_eq!((cost.max_exclusive_ns, cost.max_raised_ns), (9 * DPC_LIMIT_NS, DPC_LIMIT_NS));
     }
 }

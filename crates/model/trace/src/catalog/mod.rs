@@ -29,6 +29,7 @@ pub mod heap;
 pub mod idle_state;
 pub mod image;
 pub mod interrupt_cost;
+pub mod interrupt_sample;
 pub mod interval;
 pub mod isr;
 pub mod kernel_class;
@@ -98,6 +99,7 @@ pub static ALL: &[&AnalysisSpec] = &[
     &idle_state::SPEC,
     &image::SPEC,
     &interrupt_cost::SPEC,
+    &interrupt_sample::SPEC,
     &interval::SPEC,
     &isr::SPEC,
     &kernel_class::SPEC,

@@ -32,6 +32,8 @@ define_table! {
         by_upid: Option<i32> [None, Other],
         /// Module whose DPCs and ISRs had it; null for threads.
         by_module: Option<Sym> [None, Name],
+        /// Processor of these DPCs and ISRs; null for threads.
+        cpu: Option<i32> [None, Cpu],
         /// Times in the queue in which it had the processor.
         count: i64 [Count, Count],
         /// Time.
@@ -61,7 +63,7 @@ const MAX_PAIRS: usize = 1 << 18;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum By {
     Thread(u32),
-    Interrupts(PlaceId),
+    Interrupts(PlaceId, u16),
 }
 
 struct Ready {
@@ -101,31 +103,32 @@ impl Analysis for Ready {
         for (run, own, interrupted) in during {
             self.add(switch.new_utid, By::Thread(run.utid), own);
             if let Some(routine) = run.routine.filter(|_| interrupted > 0) {
-                self.add(switch.new_utid, By::Interrupts(cx.place(None, routine)), interrupted);
+                self.add(switch.new_utid, By::Interrupts(cx.place(None, routine), cpu), interrupted);
             }
         }
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
         end.ledger.count(&READY_BEYOND_LIMIT, self.beyond);
-        /// Whose thread was ready, and the module or the process that had the processor.
-        type Key = (u32, Option<PlaceId>, Option<i32>);
+        /// Whose thread was ready, and the module with its processor or the process that had the processor.
+        type Key = (u32, Option<PlaceId>, Option<u16>, Option<i32>);
         let upid_of = |utid: u32| end.model.upid_of(utid).map(|upid| upid as i32);
         let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
         for ((utid, by), (count, ns)) in self.sums {
-            let (place, upid) = match by {
-                By::Thread(by) => (None, upid_of(by)),
-                By::Interrupts(place) => (Some(place), None),
+            let (place, cpu, upid) = match by {
+                By::Thread(by) => (None, None, upid_of(by)),
+                By::Interrupts(place, cpu) => (Some(place), Some(cpu), None),
             };
-            let sum = sums.entry((utid, place, upid)).or_default();
+            let sum = sums.entry((utid, place, cpu, upid)).or_default();
             *sum = (sum.0 + count, sum.1.saturating_add(ns));
         }
-        for ((utid, place, by_upid), (count, ready_ns)) in sums {
+        for ((utid, place, cpu, by_upid), (count, ready_ns)) in sums {
             self.rows.push(ReadyCostRow {
                 upid: upid_of(utid),
                 utid: utid as i32,
                 by_upid,
                 by_module: place.map(PlaceId::name_later),
+                cpu: cpu.map(i32::from),
                 count,
                 ready_ns,
             });
