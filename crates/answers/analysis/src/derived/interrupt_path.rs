@@ -109,7 +109,7 @@ fn paths(fold: &Fold, memory: &Memory) -> etwhy_table::Result<Table> {
 
 /// Number of the driver that belongs to the device, or [`NONE`]: the outermost that is not Windows, unless Windows' own driver of a network adapter
 /// had handed it the packets.
-fn device_driver(facts: &Facts, kernel: &[u32]) -> u32 {
+pub(super) fn device_driver(facts: &Facts, kernel: &[u32]) -> u32 {
     let module = |at: usize| kernel.get(at).map_or(NONE, |&frame| facts.module_of(frame));
     let Some(at) = kernel.iter().rposition(|&frame| facts.is_driver(facts.module_of(frame))) else {
         return NONE;

@@ -4,7 +4,8 @@
 //!
 //! From `critical_path`. Pieces are added up by process; time in the queue for a processor is charged to the process that had the
 //! processor meanwhile (to nobody, if that is not known or nobody had it), and time in the queue of a disk to the processes whose transfers were served meanwhile; what DPCs and ISRs took of
-//! a run is charged to the driver whose routine took most of it; of a framework's, to the driver behind it (`interrupt_driver`). The process with the largest sum is the root, and its largest group of
+//! a run is charged to the driver whose routine took most of it; of a framework's, to the driver that had more than half of the framework's samples in the time
+//! ranges and on the processors in question (`interrupt_sample`). The process with the largest sum is the root, and its largest group of
 //! pieces (running, waiting for one class of things, keeping the processor or the disk) the cause. Running is explained by the samples of
 //! the thread in that time, waiting by the stack with which
 //! the thread came back: `function` is the innermost function that is neither Windows' nor a library of it, `callee` the one that it had
@@ -27,7 +28,7 @@ mod evidence;
 mod root;
 mod share;
 
-use super::interrupt_driver::{self, InterruptDriverRow};
+use super::interrupt_driver::{Insides, InsidesRows, Range};
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, Stacks, StacksRows, Whose, freeze, id};
 use crate::operators::add;
@@ -100,7 +101,7 @@ pub static DERIVED: DerivedSpec = DerivedSpec {
         CriticalPathRow,
         ThreadRow,
         ProcessRow,
-        InterruptDriverRow,
+        InsidesRows,
         StacksRows,
         FactsRows,
         EvidenceRows,
@@ -168,6 +169,8 @@ struct Path<'d> {
     dur_ns: i64,
     unknown_ns: i64,
     pieces: Vec<Piece<'d>>,
+    /// Where DPCs and ISRs took time, and the module that took most.
+    interrupted: Vec<(&'d str, Range)>,
 }
 
 /// Whom a piece is charged to: a process, with a driver for whom a thread of System worked, or a module with its interrupts.
@@ -252,6 +255,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 dur_ns: 0,
                 unknown_ns: 0,
                 pieces: Vec::new(),
+                interrupted: Vec::new(),
             });
         }
         let Some(path) = paths.last_mut() else { continue };
@@ -269,6 +273,10 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 continue;
             }
         };
+        let (from, to) = (row.start_ns(), row.start_ns().saturating_add(row.dur_ns()));
+        if let (Some(module), Some(cpu)) = (row.interrupted_by(), row.cpu()) {
+            path.interrupted.push((module, (cpu, from, to)));
+        }
         let nobody = cause == Cause::Processor && row.displaced_by_utid().is_none();
         let charged = row.displaced_by_utid().unwrap_or_else(|| row.utid());
         let mut piece = |from: i64, to: i64, (upid, utid): (i64, i64), cause| {
@@ -288,7 +296,6 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
                 stack: row.stack_id().unwrap_or(-1),
             });
         };
-        let (from, to) = (row.start_ns(), row.start_ns().saturating_add(row.dur_ns()));
         let whose = (process_of(charged), charged);
         match (cause, row.interrupted_by()) {
             // When in the run they came is not recorded, and does not matter for sums.
@@ -310,7 +317,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let names = names(db);
     let name = |upid: i64| names.get(&upid).map_or("[unknown]", String::as_str);
     let (facts, stacks) = (Facts::read(db, false), Stacks::read(db));
-    let behind = interrupt_driver::behind(db);
+    let insides = Insides::read(db);
     let workers = workers(db, &paths, &systems, (&facts, &stacks));
     let mut evidence = Evidence::new(&facts, &stacks);
     let is_system = |upid: i64| systems.contains(&upid);
@@ -318,9 +325,12 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let parties: Vec<_> = paths.iter().map(of_path).collect();
     evidence.look(db);
     let module_name = |module: u32| facts.module(module).map(|module| module.name.clone());
-    let driver_of = |whom: &Whom<'_>| match whom {
+    let driver_of = |path: &Path<'_>, whom: &Whom<'_>| match whom {
         (_, _, Some(Cause::Interrupt(module))) => {
-            Some(behind.get(&module.to_ascii_lowercase()).cloned().unwrap_or_else(|| (*module).to_owned()))
+            let of_module = path.interrupted.iter().filter(|(by, _)| by == module);
+            let ranges: Vec<Range> = of_module.map(|(_, range)| *range).collect();
+            let driver = insides.behind(module, &ranges);
+            Some(driver.filter(|driver| !driver.eq_ignore_ascii_case(module)).unwrap_or(module).to_owned())
         }
         (_, worker, _) if *worker <= -2 => u32::try_from(-2 - worker).ok().and_then(module_name),
         _ => None,
@@ -328,6 +338,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     for (path, parties) in paths.iter().zip(&parties) {
         let parties: Vec<_> = parties.iter().map(|party| (party, party.calls.drivers(&evidence))).collect();
         let label = |upid: i64| name(upid).to_owned();
+        let driver_of = |whom: &Whom<'_>| driver_of(path, whom);
         share::write(&mut shares, &mut strings, path, &parties, &driver_of, &module_name, &label);
         let Some(mut root) = root::choose(path, &parties, &evidence) else { continue };
         let (upid, cause) = (root.party.whom.0, root.cause);
