@@ -53,7 +53,9 @@ mod tests {
 
     #[test]
     fn counts_in_texts_are_found_and_names_are_not() {
-        let found = |sql| joined_counts(sql, &|name| name == "calls").into_iter().collect::<Vec<_>>();
+        fn found(sql: &str) -> Vec<&str> {
+            joined_counts(sql, &|name| name == "calls").into_iter().collect()
+        }
         for (sql, names) in [
             ("SELECT 'called it ' || q.calls || ' times' AS x FROM q", vec!["calls"]),
             ("SELECT calls || ' calls' AS x FROM q", vec!["calls"]),
