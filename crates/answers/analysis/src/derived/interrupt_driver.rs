@@ -257,12 +257,15 @@ fn is_long(inside: &Inside) -> bool {
 /// Class, host, and processor or all of them.
 type Host = (Class, u32, Option<i64>);
 
+/// A long DPC or ISR: its host, its length, and whose samples are in it.
+type Long = (u32, i64, BTreeMap<[u32; 2], i64>);
+
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let insides = Insides::read(db);
     let mut hosts: BTreeMap<Host, Cost> = BTreeMap::new();
     let mut drivers: BTreeMap<(Host, [u32; 2]), Cost> = BTreeMap::new();
-    // Each long DPC or ISR, by class, processor and begin: its host, its length, and whose samples they are.
-    let mut long: BTreeMap<(Class, i64, i64), (u32, i64, BTreeMap<[u32; 2], i64>)> = BTreeMap::new();
+    // By class, processor and begin.
+    let mut long: BTreeMap<(Class, i64, i64), Long> = BTreeMap::new();
     for inside in &insides.all {
         for cpu in [None, Some(inside.cpu)] {
             let host = (inside.class, inside.host, cpu);
