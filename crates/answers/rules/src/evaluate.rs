@@ -527,6 +527,7 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
             instance = Some(found);
         }
     }
+    rule.fill_spread(&mut values);
     let text = |name: &str| values.get(name).and_then(Cell::text).map(str::to_owned);
     // A query may choose the words itself.
     let sentence =

@@ -255,6 +255,14 @@ impl Rule {
         fill_known(text.trim(), &|name| self.value(name, Some(row)))
     }
 
+    /// Fills `spread`, with which a query says in how many processes a program did it: ` in {processes} processes`.
+    pub(super) fn fill_spread(&self, row: &mut BTreeMap<String, Cell>) {
+        if let Some(Cell::Text(spread)) = row.get("spread") {
+            let spread = fill(spread, &|name| self.value(name, Some(&*row)));
+            row.insert("spread".to_owned(), Cell::Text(spread));
+        }
+    }
+
     /// What a name in a text means: a column of the row, or a threshold.
     pub(super) fn value(&self, name: &str, row: Option<&BTreeMap<String, Cell>>) -> Option<Cell> {
         let told = row.and_then(|row| row.get(name)).cloned();
@@ -461,6 +469,18 @@ mod tests {
             for text in etwhy_sql::texts(&rule.sql).into_iter().chain(rule.texts()) {
                 assert_eq!(text.matches('`').count() % 2, 0, "{}: {text}", rule.id);
             }
+        }
+    }
+
+    #[test]
+    fn a_number_of_processes_has_commas() {
+        for rule in builtin().unwrap() {
+            let spread = Cell::Text(" in {processes} processes that {make}.exe (7) started".to_owned());
+            let mut row =
+                BTreeMap::from([("processes".to_owned(), Cell::I64(1500)), ("spread".to_owned(), spread)]);
+            rule.fill_spread(&mut row);
+            let filled = Cell::Text(" in 1,500 processes that {make}.exe (7) started".to_owned());
+            assert_eq!(row.get("spread"), Some(&filled), "{}", rule.id);
         }
     }
 

@@ -15,6 +15,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("file_by_process", include_str!("../views/file_by_process.sql")),
     ("growth_curve", include_str!("../views/growth_curve.sql")),
     ("process_family", include_str!("../views/process_family.sql")),
+    ("process_or_program", include_str!("../views/process_or_program.sql")),
     ("registry_by_key", include_str!("../views/registry_by_key.sql")),
     ("waits_by_stack", include_str!("../views/waits_by_stack.sql")),
     ("who_made_whom_wait", include_str!("../views/who_made_whom_wait.sql")),

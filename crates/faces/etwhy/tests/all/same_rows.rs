@@ -95,6 +95,12 @@ fn read<'a>(
     }
 }
 
+/// How many views stand below a query, one on the other.
+fn depth(sql: &str, views: &[views::View]) -> usize {
+    let below = words(sql).into_iter().filter_map(|word| views.iter().find(|view| view.name == word));
+    below.map(|view| 1 + depth(view.sql, views)).max().unwrap_or(0)
+}
+
 /// All tests of a finding. `asked` has the views that were asked over rows already.
 fn cases(rule: &Rule, specs: &[&TableSpec], asked: &mut BTreeSet<String>) -> Vec<Case> {
     let views: Vec<views::View> = views::all().collect();
@@ -120,9 +126,7 @@ fn cases(rule: &Rule, specs: &[&TableSpec], asked: &mut BTreeSet<String>) -> Vec
             .collect();
         // Views that stand on others come behind them.
         let mut used: Vec<&views::View> = views.iter().filter(|view| used.contains(view.name)).collect();
-        used.sort_by_key(|view| {
-            words(view.sql).iter().filter(|w| views.iter().any(|v| v.name == **w)).count()
-        });
+        used.sort_by_key(|view| depth(view.sql, &views));
         let definitions: Vec<Value> = used.iter().map(|view| json!([view.name, view.sql])).collect();
         let texts: Vec<&str> = queries.iter().map(|(_, sql)| sql.as_str()).collect();
         cases.push(Case {
