@@ -14,6 +14,7 @@
 -- script_upid: The same, but where that is a cmd.exe that started fewer than three of this name, the family that started the
 --   cmd.exe, if it has one that counts: a script calls each tool in a cmd.exe of its own.
 -- program: What tells programs from each other: the name and the family that started it, else its own.
+-- starts_anybody: 1 for the shell, services, schedulers and whatever else starts programs because somebody asked for it, else 0.
 WITH kin AS (
   SELECT p.upid AS upid, p.name AS name, p.parent_upid AS parent_upid,
          CASE WHEN g.upid IS NOT NULL THEN g.upid WHEN q.upid IS NOT NULL THEN q.upid ELSE p.upid END AS root,
@@ -46,6 +47,7 @@ SELECT k.upid AS upid,
        k.root AS root_upid,
        s.starter AS starter_upid,
        s.script AS script_upid,
-       lower(k.name) || ' of ' || coalesce(s.starter, k.root) AS program
+       lower(k.name) || ' of ' || coalesce(s.starter, k.root) AS program,
+       k.starts_anybody AS starts_anybody
 FROM kin k
 LEFT JOIN started s ON s.root = k.root
