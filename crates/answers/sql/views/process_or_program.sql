@@ -12,7 +12,7 @@
 -- name: Image name.
 -- name_upid: Process that the unit is named after: itself; of a program the oldest one, if its processes descend from one and other
 --   programs have the same name, else -1.
--- started: For texts: ` that make.exe (100) started` where that ties the processes together, else empty.
+-- run_by: For texts: ` that make.exe (100) started` where that ties the processes together, else empty.
 WITH member AS (
   SELECT k.upid AS upid, k.name AS name, k.root_upid AS root_upid, k.script_upid AS script_upid, lower(k.name) AS lower_name, lower(k.name) || ' of ' || coalesce(k.script_upid, k.root_upid) AS program
   FROM process_family k
@@ -29,7 +29,7 @@ SELECT p.upid AS upid,
        coalesce(t.program, '' || p.upid) AS program,
        CASE WHEN z.alone = 1 THEN p.name ELSE t.name END AS name,
        CASE WHEN z.alone = 1 THEN p.upid WHEN t.namesakes = 1 AND t.first_root = t.last_root THEN t.first_root ELSE -1 END AS name_upid,
-       CASE WHEN z.alone = 0 AND t.first_root < t.last_root AND b.upid IS NOT NULL THEN ' that ' || b.name || ' (' || b.pid || ') started' ELSE '' END AS started
+       CASE WHEN z.alone = 0 AND t.first_root < t.last_root AND b.upid IS NOT NULL THEN ' that ' || b.name || ' (' || b.pid || ') started' ELSE '' END AS run_by
 FROM process p
 LEFT JOIN counted t ON t.upid = p.upid
 LEFT JOIN process b ON b.upid = t.script_upid
