@@ -7,8 +7,7 @@ use super::loss::Loss;
 use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold, builtin};
 use super::unsampled;
 use etwhy_analysis::derived::machine::{MachineRow, silent_ns};
-use etwhy_base::units::thousands;
-use etwhy_base::units::{digits, duration_ns};
+use etwhy_base::units::{digits, duration_ns, thousands};
 pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, Limits, SqlError};
 use etwhy_table::{Database, Table};
@@ -19,6 +18,9 @@ use etwhy_trace::catalog::{
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
+
+/// Views that tell which processes are one program.
+const FAMILIES: [&str; 2] = ["process_family", "process_or_program"];
 
 /// What is said about a question.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -330,7 +332,7 @@ impl Facts {
         }
         // Each process alone stays below the limits, and neither a start nor a rundown tells whose child it is.
         let processes = self.events.iter().any(|event| event.starts_with("Process/"));
-        (!processes && rule.words().any(|word| word == "process_family")).then(|| Reason {
+        (!processes && rule.words().any(|word| FAMILIES.contains(&word))).then(|| Reason {
             text: "no process events were recorded, so which processes are one program is not known"
                 .to_owned(),
             record: Some("etwhy record --print base".to_owned()),
