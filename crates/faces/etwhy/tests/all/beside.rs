@@ -46,7 +46,8 @@ fn records_of_a_log_stand_on_the_clock_of_the_trace() {
     let place = |text: &str| said.find(text).unwrap_or_else(|| panic!("no `{text}` in {said}"));
     assert!(place("info app.exe used") < place("stopped once without shutting down"), "{said}");
     assert!(
-        place("Findings") < place("but This is of another computer (DC1.internal.greendale.edu"),
+        place("Findings")
+            < place("but This is of another computer (37L4247F27-26, DC1, DC1.internal.greendale.edu"),
         "{said}"
     );
 }

@@ -96,7 +96,7 @@ fn read<'a>(
 }
 
 /// How many views stand below a query, one on the other.
-fn depth(sql: &str, views: &[views::View]) -> usize {
+pub fn depth(sql: &str, views: &[views::View]) -> usize {
     let below = words(sql).into_iter().filter_map(|word| views.iter().find(|view| view.name == word));
     below.map(|view| 1 + depth(view.sql, views)).max().unwrap_or(0)
 }
