@@ -210,9 +210,12 @@ fn on_stack(fold: &Fold, stack: i64, host: &str) -> [u32; 2] {
             module.is_some_and(|module| module.name.eq_ignore_ascii_case(host))
         };
         // Of the kernel's own routines only a stack that begins in one: no thread, and nothing without a name, is below it.
-        let begins = |frame: &u32| {
-            facts.is_named(*frame) && !facts.is_thread_start(*frame) && !facts.starts_work(*frame)
+        let is_named = |frame: u32| {
+            let function = facts.functions.get(facts.function_of(frame) as usize);
+            facts.is_named(frame) && function.is_some_and(|(label, _)| !label.ends_with("!?"))
         };
+        let begins =
+            |&frame: &u32| is_named(frame) && !facts.is_thread_start(frame) && !facts.starts_work(frame);
         let alone = part.user.is_empty() && part.kernel.last().is_some_and(begins);
         let end = part.kernel.iter().rposition(is_host).filter(|_| !is_kernel(host) || alone);
         let own = end.and_then(|end| part.kernel.get(..=end)).unwrap_or_default();
