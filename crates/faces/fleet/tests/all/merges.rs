@@ -157,6 +157,7 @@ fn a_link_is_no_part_of_a_store() {
     use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().unwrap();
     for name in ["batches", "merging", "replaced", "views", "lock", "contract.json", "knowledge.parquet"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
         let path = folder.path().join(name).join("store");
         store(&path, 1);
         let aside = folder.path().join(name).join("aside");
