@@ -203,7 +203,7 @@ cpus: number,
 capacity_ns: number, 
 /** Time of the processors in which DPCs and ISRs would have been recorded. */
 event_capacity_ns: number, 
-/** What was not observed of processors times duration. */
+/** What was not observed of processors times duration, in which the machine did not stand still. */
 unobserved_ns: number, 
 /** Of all time of processors, that in which records may be missing (table `unobserved`): what was not seen there may have been anything. */
 lost_ns: number, 
