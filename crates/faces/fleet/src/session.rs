@@ -93,7 +93,6 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Files, and others that hold what they do.
 type Pairs<'p> = Vec<&'p (usize, usize)>;
 
 /// Reads what is new among the files.
