@@ -177,22 +177,13 @@ struct TextList {
     title: &'static str,
 }
 
-const TEXT_LISTS: &[TextList] = &[
-    TextList {
-        path: "crates/answers/sql/src/view_list.rs",
-        folder: VIEWS,
-        ending: ".sql",
-        from_list: "../views",
-        title: "The views",
-    },
-    TextList {
-        path: "crates/answers/rules/src/list.rs",
-        folder: FINDINGS,
-        ending: ".toml",
-        from_list: "../findings",
-        title: "The findings",
-    },
-];
+const TEXT_LISTS: &[TextList] = &[TextList {
+    path: "crates/answers/sql/src/view_list.rs",
+    folder: VIEWS,
+    ending: ".sql",
+    from_list: "../views",
+    title: "The views",
+}];
 
 impl TextList {
     fn text(&self, names: &[String]) -> String {

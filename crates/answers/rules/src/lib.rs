@@ -11,17 +11,20 @@ pub mod advice;
 pub mod check;
 pub mod counter_needs;
 pub mod evaluate;
+mod facts;
 mod instance;
-mod list;
 mod loss;
 pub mod manual;
 pub mod rule;
+mod shipped;
 pub mod text;
 mod unsampled;
 
 pub use advice::{Advice, Class, Step};
-pub use evaluate::{Answer, Hit, Outcome, Reason, evaluate, evaluate_all, evaluate_below};
+pub use evaluate::{Answer, Hit, Outcome, evaluate, evaluate_all, evaluate_below};
+pub use facts::Reason;
 pub use instance::Instance;
 pub use rule::{
-    CostOf, Rule, RuleError, Rules, Severity, Source, Subject, builtin, load_file, load_folder, with_folders,
+    CostOf, Rule, RuleError, Rules, Severity, Source, Subject, builtin, builtin_with_tests, load_file,
+    load_folder, with_folders,
 };

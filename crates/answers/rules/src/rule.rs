@@ -1,8 +1,7 @@
 //! The file of a finding.
 
 use super::advice::Advice;
-
-use super::list::FILES;
+use super::shipped;
 use super::text::{fill, fill_known, is_key, names, placeholder};
 use etwhy_base::files::read_at_most;
 use etwhy_base::units::digits;
@@ -318,12 +317,20 @@ impl Rule {
     }
 }
 
-/// The findings that ship, in order of id.
+/// The findings that ship, in order of id, without their tests.
 ///
 /// # Errors
 /// The first file that is none: a finding that is left out would be a question that nobody asks.
 pub fn builtin() -> Result<Vec<Rule>, RuleError> {
-    FILES.iter().map(|(name, text)| Rule::parse(name, text)).collect()
+    shipped::FILES.iter().map(|file| Rule::parse(file.name, file.head)).collect()
+}
+
+/// As [`builtin`], with their tests.
+///
+/// # Errors
+/// The first file that is none.
+pub fn builtin_with_tests() -> Result<Vec<Rule>, RuleError> {
+    shipped::FILES.iter().map(|file| Rule::parse(file.name, &file.whole())).collect()
 }
 
 /// The findings in force.
@@ -437,10 +444,11 @@ mod tests {
 
     #[test]
     fn every_file_is_a_finding_of_its_name() {
-        for (name, text) in FILES {
-            match Rule::parse(name, text) {
+        for file in shipped::FILES {
+            let name = file.name;
+            match Rule::parse(name, &file.whole()) {
                 Ok(rule) => {
-                    assert_eq!(rule.id, *name);
+                    assert_eq!(rule.id, name);
                     assert!(!rule.tests.is_empty(), "{name} has no test");
                     for part in
                         ["What it shows", "Why it matters", "How it is computed", "What fools it", "Example"]
@@ -488,14 +496,14 @@ mod tests {
     fn a_users_finding_takes_the_place_of_ours() {
         let folder = std::env::temp_dir().join(format!("etwhy-rules-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (name, text) = FILES[0];
+        let (name, text) = (shipped::FILES[0].name, shipped::FILES[0].whole());
         std::fs::write(folder.join("mine.toml"), text.replace("title = \"", "title = \"My ")).unwrap();
         std::fs::write(folder.join("other.toml"), text.replace(name, "my.own")).unwrap();
         std::fs::write(folder.join("readme.txt"), "no finding").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink("/dev/zero", folder.join("endless.toml")).unwrap();
         let found = with_folders(std::slice::from_ref(&folder)).unwrap();
-        assert_eq!(found.rules.len(), FILES.len() + 1);
+        assert_eq!(found.rules.len(), shipped::FILES.len() + 1);
         assert!(found.rules.iter().any(|r| r.id == name && r.title.starts_with("My ")));
         assert!(found.replaced.len() == 1 && found.replaced[0].contains("the one that ships"));
         std::fs::write(folder.join("wrong.toml"), "id = \"x\"").unwrap();

@@ -6,7 +6,7 @@
 //! * of two tables of traces that are joined, or parts of the query that still have `trace_id`, the condition compares `trace_id`;
 //! * a window over such rows is partitioned by `trace_id`;
 //! * numbers that mean something within a trace are read only where `trace_id` is;
-//! * times and bytes of many traces are added up as real numbers.
+//! * times and bytes of many traces are added up as real numbers, and no number is a decimal.
 
 use crate::contract;
 use std::collections::HashSet;
@@ -25,8 +25,15 @@ pub fn faults(sql: &str) -> Vec<String> {
     // Readings with damaged clocks have times that no sum of whole numbers holds, and SQLite ends with an error then.
     for sum in tokens.windows(4).filter(|four| four[0] == "sum" && four[3] == ")") {
         if sum[2].ends_with("_ns") || sum[2].ends_with("_bytes") {
-            faults.push(format!("sum({}) may overflow: sum(1.0 * {})", sum[2], sum[2]));
+            faults.push(format!("sum({}) may overflow: sum(1e0 * {})", sum[2], sum[2]));
         }
+    }
+    // To Spark `1.0` is a decimal, and what is divided by one is rounded to six places.
+    let words = sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    for number in
+        words.filter(|word| word.contains('.') && word.parse::<f64>().is_ok() && !word.contains('e'))
+    {
+        faults.push(format!("{number} is a decimal in Spark: write {}e0", number.trim_end_matches(".0")));
     }
     // Names that stand for rows of traces.
     let mut traced: HashSet<String> =
@@ -195,7 +202,8 @@ mod tests {
         let wrong = [
             "SELECT b.culprit FROM bill AS b JOIN machine AS m ON m.machine_id = b.machine_id",
             "SELECT b.culprit FROM bill AS b, machine AS m WHERE m.trace_id = b.trace_id",
-            "SELECT upid, sum(1.0 * total_cpu_ns) FROM bill GROUP BY upid",
+            "SELECT upid, sum(1e0 * total_cpu_ns) FROM bill GROUP BY upid",
+            "SELECT trace_id, 1.0 * total_cpu_ns FROM bill",
             "SELECT culprit, sum(b.total_cpu_ns) FROM bill AS b GROUP BY culprit",
             "SELECT row_number() OVER (PARTITION BY culprit ORDER BY total_cpu_ns) FROM bill",
             "WITH a AS (SELECT trace_id, culprit FROM bill) SELECT a.culprit FROM a JOIN process AS p ON p.name = a.culprit",

@@ -30,7 +30,7 @@ answer AS (
     FROM finding
     GROUP BY finding_id
 )
-SELECT a.finding_id, a.title, 100.0 * a.could_tell / a.traces AS could_tell_percent, a.could_tell, a.traces, a.machines_able, a.machines,
+SELECT a.finding_id, a.title, 100e0 * a.could_tell / a.traces AS could_tell_percent, a.could_tell, a.traces, a.machines_able, a.machines,
     r.reason, r.traces AS reason_traces, r.record
 FROM answer AS a
 LEFT JOIN first_reason AS r ON r.finding_id = a.finding_id AND r.place = 1

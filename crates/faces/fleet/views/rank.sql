@@ -25,20 +25,20 @@ WITH able AS (
     GROUP BY b.trace_id, b.kind
 ),
 of_machine AS (
-    SELECT a.machine_id, a.kind, sum(1.0 * m.capacity_ns) AS capacity_ns,
-        sum(coalesce(1.0 * m.capacity_ns / nullif(m.cpus, 0), 1.0 * m.duration_ns)) AS observed_ns
+    SELECT a.machine_id, a.kind, sum(1e0 * m.capacity_ns) AS capacity_ns,
+        sum(coalesce(1e0 * m.capacity_ns / nullif(m.cpus, 0), 1e0 * m.duration_ns)) AS observed_ns
     FROM able AS a
     JOIN machine AS m ON m.trace_id = a.trace_id AND m.duration_ns < 8640000000000000
     GROUP BY a.machine_id, a.kind
 ),
 of_kind AS (
-    SELECT kind, count(*) AS machines, sum(1.0 * capacity_ns) AS capacity_ns
+    SELECT kind, count(*) AS machines, sum(1e0 * capacity_ns) AS capacity_ns
     FROM of_machine
     GROUP BY kind
 ),
 cost AS (
     SELECT b.machine_id, b.kind, coalesce(p.name, b.culprit) AS culprit, max(b.vendor) AS vendor, max(b.category) AS category,
-        count(DISTINCT b.trace_id) AS traces, sum(1.0 * b.total_cpu_ns) AS cpu_ns, sum(1.0 * b.imposed_wait_ns) AS imposed_wait_ns,
+        count(DISTINCT b.trace_id) AS traces, sum(1e0 * b.total_cpu_ns) AS cpu_ns, sum(1e0 * b.imposed_wait_ns) AS imposed_wait_ns,
         sum(b.energy_wh) AS energy_wh
     FROM bill AS b
     JOIN machine AS m ON m.trace_id = b.trace_id AND m.duration_ns < 8640000000000000
@@ -49,7 +49,7 @@ cost AS (
 ),
 share AS (
     SELECT c.machine_id, c.kind, c.culprit, c.vendor, c.category, c.traces, c.cpu_ns, c.imposed_wait_ns, c.energy_wh, m.observed_ns,
-        100.0 * c.cpu_ns / m.capacity_ns AS percent
+        100e0 * c.cpu_ns / m.capacity_ns AS percent
     FROM cost AS c
     JOIN of_machine AS m ON m.machine_id = c.machine_id AND m.kind = c.kind
     WHERE m.capacity_ns > 0
@@ -61,12 +61,12 @@ place AS (
     FROM share AS s
 )
 SELECT p.kind, p.culprit, coalesce(max(k.vendor), max(p.vendor)) AS vendor, coalesce(max(k.category), max(p.category)) AS category,
-    100.0 * sum(1.0 * p.cpu_ns) / max(o.capacity_ns) AS share_percent, CAST(sum(1.0 * p.cpu_ns) AS BIGINT) AS cpu_ns, count(*) AS machines,
+    100e0 * sum(1e0 * p.cpu_ns) / max(o.capacity_ns) AS share_percent, CAST(sum(1e0 * p.cpu_ns) AS BIGINT) AS cpu_ns, count(*) AS machines,
     max(o.machines) AS machines_able, sum(p.traces) AS traces,
     min(CASE WHEN 2 * p.place >= p.places THEN p.percent END) AS p50_percent,
     min(CASE WHEN 20 * p.place >= 19 * p.places THEN p.percent END) AS p95_percent,
-    CAST(sum(1.0 * p.imposed_wait_ns) AS BIGINT) AS imposed_wait_ns,
-    sum(p.energy_wh) * 86400000000000.0 / sum(CASE WHEN p.energy_wh IS NOT NULL THEN p.observed_ns END) AS wh_per_day
+    CAST(sum(1e0 * p.imposed_wait_ns) AS BIGINT) AS imposed_wait_ns,
+    sum(p.energy_wh) * 86400e9 / sum(CASE WHEN p.energy_wh IS NOT NULL THEN p.observed_ns END) AS wh_per_day
 FROM place AS p
 JOIN of_kind AS o ON o.kind = p.kind
 LEFT JOIN knowledge AS k ON k.kind = p.kind AND k.name = lower(p.culprit)

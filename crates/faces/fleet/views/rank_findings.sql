@@ -38,12 +38,12 @@ answer AS (
         count(DISTINCT CASE WHEN answer <> 'cannot_tell' THEN machine_id END) AS machines_able,
         sum(CASE WHEN severity = 'critical' THEN 1 ELSE 0 END) AS critical,
         sum(CASE WHEN severity = 'warning' THEN 1 ELSE 0 END) AS warning,
-        CAST(sum(CASE WHEN believed.trace_id IS NOT NULL THEN 1.0 * f.cost_ns END) AS BIGINT) AS cost_ns
+        CAST(sum(CASE WHEN believed.trace_id IS NOT NULL THEN 1e0 * f.cost_ns END) AS BIGINT) AS cost_ns
     FROM finding AS f
     LEFT JOIN believed ON believed.trace_id = f.trace_id
     GROUP BY f.finding_id
 )
-SELECT a.finding_id, a.title, 100.0 * a.found / a.could_tell AS found_percent, a.found, a.could_tell, a.traces, a.machines_found,
+SELECT a.finding_id, a.title, 100e0 * a.found / a.could_tell AS found_percent, a.found, a.could_tell, a.traces, a.machines_found,
     a.machines_able, a.critical, a.warning, a.cost_ns, h.culprit, h.machines AS culprit_machines
 FROM answer AS a
 LEFT JOIN first_hit AS h ON h.finding_id = a.finding_id AND h.place = 1

@@ -19,14 +19,14 @@ WITH able AS (
     HAVING max(m.capacity_ns) > 0
 )
 SELECT a.trace_id, max(a.path) AS path, max(a.captured_unix_ns) AS captured_unix_ns, b.kind, coalesce(p.name, b.culprit) AS culprit,
-    100.0 * sum(1.0 * b.total_cpu_ns) / max(a.capacity_ns) AS share_percent
+    100e0 * sum(1e0 * b.total_cpu_ns) / max(a.capacity_ns) AS share_percent
 FROM bill AS b
 JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
 LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
 WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
 GROUP BY a.trace_id, b.kind, coalesce(p.name, b.culprit)
 UNION ALL
-SELECT m.trace_id, t.path, t.captured_unix_ns, 'machine' AS kind, '[busy]' AS culprit, 100.0 * m.busy_ns / m.capacity_ns AS share_percent
+SELECT m.trace_id, t.path, t.captured_unix_ns, 'machine' AS kind, '[busy]' AS culprit, 100e0 * m.busy_ns / m.capacity_ns AS share_percent
 FROM machine AS m
 JOIN recording AS t ON t.trace_id = m.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
 WHERE m.busy_ns IS NOT NULL AND m.duration_ns < 8640000000000000 AND m.capacity_ns > 0

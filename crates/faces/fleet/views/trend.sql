@@ -18,13 +18,13 @@ WITH able AS (
     GROUP BY b.trace_id, b.machine_id, b.kind
 ),
 of_day AS (
-    SELECT captured_day, kind, sum(1.0 * capacity_ns) AS capacity_ns, count(*) AS traces, count(DISTINCT machine_id) AS machines
+    SELECT captured_day, kind, sum(1e0 * capacity_ns) AS capacity_ns, count(*) AS traces, count(DISTINCT machine_id) AS machines
     FROM able
     GROUP BY captured_day, kind
-    HAVING sum(1.0 * capacity_ns) > 0
+    HAVING sum(1e0 * capacity_ns) > 0
 ),
 cost AS (
-    SELECT a.captured_day, b.kind, coalesce(p.name, b.culprit) AS culprit, sum(1.0 * b.total_cpu_ns) AS cpu_ns
+    SELECT a.captured_day, b.kind, coalesce(p.name, b.culprit) AS culprit, sum(1e0 * b.total_cpu_ns) AS cpu_ns
     FROM bill AS b
     JOIN able AS a ON a.trace_id = b.trace_id AND a.kind = b.kind
     LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
@@ -32,17 +32,17 @@ cost AS (
     GROUP BY a.captured_day, b.kind, coalesce(p.name, b.culprit)
 ),
 busy AS (
-    SELECT t.captured_day, sum(1.0 * m.capacity_ns) AS capacity_ns, sum(1.0 * m.busy_ns) AS busy_ns, count(*) AS traces,
+    SELECT t.captured_day, sum(1e0 * m.capacity_ns) AS capacity_ns, sum(1e0 * m.busy_ns) AS busy_ns, count(*) AS traces,
         count(DISTINCT m.machine_id) AS machines
     FROM machine AS m
     JOIN recording AS t ON t.trace_id = m.trace_id AND (t.clock_broken IS NULL OR NOT t.clock_broken)
     WHERE m.busy_ns IS NOT NULL AND m.duration_ns < 8640000000000000
     GROUP BY t.captured_day
-    HAVING sum(1.0 * m.capacity_ns) > 0
+    HAVING sum(1e0 * m.capacity_ns) > 0
 )
-SELECT c.captured_day, c.kind, c.culprit, 100.0 * c.cpu_ns / d.capacity_ns AS share_percent, d.traces, d.machines
+SELECT c.captured_day, c.kind, c.culprit, 100e0 * c.cpu_ns / d.capacity_ns AS share_percent, d.traces, d.machines
 FROM cost AS c
 JOIN of_day AS d ON d.captured_day = c.captured_day AND d.kind = c.kind
 UNION ALL
-SELECT captured_day, 'machine' AS kind, '[busy]' AS culprit, 100.0 * busy_ns / capacity_ns AS share_percent, traces, machines
+SELECT captured_day, 'machine' AS kind, '[busy]' AS culprit, 100e0 * busy_ns / capacity_ns AS share_percent, traces, machines
 FROM busy

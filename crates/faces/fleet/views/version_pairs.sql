@@ -35,14 +35,14 @@ version AS (
     HAVING count(DISTINCT file_version) = 1
 ),
 cost AS (
-    SELECT b.trace_id, b.kind, lower(coalesce(p.name, b.culprit)) AS culprit, sum(1.0 * b.total_cpu_ns) AS cpu_ns
+    SELECT b.trace_id, b.kind, lower(coalesce(p.name, b.culprit)) AS culprit, sum(1e0 * b.total_cpu_ns) AS cpu_ns
     FROM bill AS b
     LEFT JOIN process AS p ON p.trace_id = b.trace_id AND p.upid = b.upid
     WHERE b.part = 'culprit' AND NOT b.is_idle AND NOT b.is_unattributed
     GROUP BY b.trace_id, b.kind, lower(coalesce(p.name, b.culprit))
 ),
 sample AS (
-    SELECT a.machine_id, v.kind, v.culprit, v.file_version, a.captured_unix_ns, 1.0 * c.cpu_ns / a.capacity_ns AS share
+    SELECT a.machine_id, v.kind, v.culprit, v.file_version, a.captured_unix_ns, 1e0 * c.cpu_ns / a.capacity_ns AS share
     FROM version AS v
     JOIN able AS a ON a.trace_id = v.trace_id AND a.kind = v.kind
     JOIN cost AS c ON c.trace_id = v.trace_id AND c.kind = v.kind AND c.culprit = v.culprit

@@ -139,7 +139,7 @@ fn test(out: &mut impl std::io::Write, args: &Args, files: &[String]) -> anyhow:
         rules.extend(load_folder(folder)?);
     }
     if rules.is_empty() && files.is_empty() && args.rules.rules.is_empty() {
-        rules = etwhy_rules::builtin()?;
+        rules = etwhy_rules::builtin_with_tests()?;
     }
     let specs: Vec<&TableSpec> = catalog::all().collect();
     let mut failed = 0usize;

@@ -5,7 +5,7 @@
 
 use crate::{Json as _, Str as _};
 use etwhy_rules::check::database;
-use etwhy_rules::{Rule, builtin};
+use etwhy_rules::{Rule, builtin_with_tests};
 use etwhy_sql::{Engine, views, words};
 use etwhy_table::{ColumnType, Database, TableSpec, Value as Field};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn compare(python: &OsStr, database: &str) {
     let specs = specs();
     let mut viewed = BTreeSet::new();
     let mut fired = BTreeSet::new();
-    let rules = builtin().unwrap();
+    let rules = builtin_with_tests().unwrap();
     let all: Vec<Case> = rules.iter().flat_map(|rule| cases(rule, &specs, &mut viewed)).collect();
     let script = etwhy_testkit::root().join("tests/python/query_rows.py");
     let mut child = Command::new(python)
