@@ -259,7 +259,7 @@ fn division(tokens: &[Token<'_>], at: usize, faults: &mut Vec<String>) {
     }
     let chain = tokens.get(from..=to.min(tokens.len().saturating_sub(1))).unwrap_or_default();
     let fraction = |token: &Token<'_>| match token {
-        Token::Number(n) => n.contains('.'),
+        Token::Number(n) => n.contains(['.', 'e']),
         word => ["double", "avg", "sqrt", "ln", "exp", "power"].iter().any(|w| word.is(w)),
     };
     if !chain.iter().any(fraction) {
