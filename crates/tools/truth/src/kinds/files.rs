@@ -128,10 +128,10 @@ fn directory_watch(plan: &mut Plan, multiple: f64) -> Planted {
         .also_of(&Whom::Named(writer.name.clone()), &["memory.demand-zero"])
 }
 
-/// Time of so many calls: this part of the trace, if there is room for it. On a full machine calls still take a microsecond: samples in calls without
+/// Time of so many calls: this part of the trace, if there is room for it. On a full machine calls still take four microseconds: samples in calls without
 /// time would be a trace that contradicts itself.
 fn calls(plan: &Plan, part: f64, count: f64) -> f64 {
-    (part * plan.duration).min(0.5 * plan.duration).min(plan.room()).max(count * 1e-6)
+    (part * plan.duration).min(0.5 * plan.duration).min(plan.room()).max(count * 4e-6)
 }
 
 /// A program opens and closes keys without end.
