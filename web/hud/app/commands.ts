@@ -6,12 +6,12 @@ import { choose, THEMES } from "../base/theme.ts";
 import { copy } from "../parts/box.tsx";
 import { say } from "../parts/live.tsx";
 import { dropTracks, ownTracks } from "../parts/timeline/catalog.ts";
-import { toTrace } from "../state/identity.ts";
+import { swap, toTrace } from "../state/identity.ts";
 import { redo, undo } from "../state/history.ts";
 import { encode } from "../state/link.ts";
 import { saved, showView } from "../state/saved.ts";
 import { session } from "../state/session.ts";
-import { look, scope, set, view, zoomTo } from "../state/view.ts";
+import { look, set, view, zoomTo } from "../state/view.ts";
 import { moment, span, visible } from "../base/value.ts";
 import { notesOf } from "../state/notes_of.ts";
 import { writing } from "../state/writing.ts";
@@ -42,12 +42,6 @@ export function saveReport(): void {
     (file) => say(`${file}: saved`),
     (error: unknown) => say(String(error)),
   );
-}
-
-/** Shows the other side of a comparison. */
-export function swap(): void {
-  const { other, trace } = view.value;
-  if (other) void toTrace(other.trace, { zoom: other.range, selection: null, past: [], finding: null, other: { trace, range: scope.value } });
 }
 
 export const commands = (): { text: string; key?: string; run: () => void }[] => [

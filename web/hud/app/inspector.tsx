@@ -4,11 +4,12 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
+import { Actions } from "../parts/actions.tsx";
 import { Swatch } from "../parts/who.tsx";
 import { Maker } from "../parts/maker.tsx";
 import { Icon, Severity } from "../parts/icons.tsx";
 import { FindingInspector } from "../parts/finding_inspector.tsx";
-import { card, type Action, type Card } from "../state/inspect.ts";
+import { card, type Card } from "../state/inspect.ts";
 import { findFound, lookedAt } from "../state/finding.ts";
 import { set, setting, view } from "../state/view.ts";
 
@@ -32,18 +33,6 @@ export const toggleInspector = () => set<Settings>("shell", { inspector: !isOpen
 export const openInspector = () => {
   if (!isOpen()) set<Settings>("shell", { inspector: true });
 };
-
-export function Actions(props: { list: Action[] }) {
-  return (
-    <div class="part actions">
-      {props.list.map((one) => (
-        <button type="button" key={one.text} class={one.primary ? "primary" : ""} aria-pressed={one.on} onClick={one.run}>
-          {one.text}
-        </button>
-      ))}
-    </div>
-  );
-}
 
 function CardView(props: { card: Card; close: () => void }) {
   const { card: one } = props;

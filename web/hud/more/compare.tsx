@@ -4,12 +4,12 @@
  */
 
 import { useEffect } from "preact/hooks";
-import { swap } from "../app/commands.ts";
 import { bind } from "../base/keys.ts";
 import { span, visible } from "../base/value.ts";
 import { Box, Nothing } from "../parts/box.tsx";
 import { FALLBACK, Ranges, type Settings } from "../parts/compare/ranges.tsx";
 import { Whole } from "../parts/compare/whole.tsx";
+import { swap } from "../state/identity.ts";
 import { session } from "../state/session.ts";
 import { look, scope, set, setting, trace, view, whole } from "../state/view.ts";
 

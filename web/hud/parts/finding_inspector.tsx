@@ -3,7 +3,6 @@
 import { duration, label, number, percent } from "../../src/lib/format.ts";
 import type { BillRow, Hit } from "../../src/model.ts";
 import { visible } from "../base/value.ts";
-import { Actions } from "../app/inspector.tsx";
 import { alike } from "./grid/amounts.ts";
 import { energy } from "../state/energy.ts";
 import { figure, filled, inside, phrase, type Found } from "../state/finding.ts";
@@ -12,6 +11,7 @@ import { foundWhen } from "../state/session.ts";
 import { inForce, look, report, set, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask, askRows } from "../wire/api.ts";
+import { Actions } from "./actions.tsx";
 import { whyEmpty } from "./box.tsx";
 import { Command } from "./command.tsx";
 import { Severity } from "./icons.tsx";

@@ -12,29 +12,15 @@ import { inspect, type Card } from "../state/inspect.ts";
 import type { Cell } from "../wire/rows.ts";
 import { copy } from "./box.tsx";
 import { written, type Sheet } from "./grid/copy.ts";
+import type { GridColumn } from "./grid/column.ts";
 import { columnItems } from "./grid/column_menu.ts";
-import { scalesOf, textsOf, type Amounts } from "./grid/amounts.ts";
+import { scalesOf, textsOf } from "./grid/amounts.ts";
 import { leastOf } from "./grid/widths.ts";
 import { Foot } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
 import { Menu, type Item, type MenuAt } from "./pivot/menu.tsx";
 
-export interface GridColumn {
-  id: string;
-  title: string;
-  /** What it means: a hint. */
-  doc?: string;
-  number?: boolean;
-  /** Width in px, or a share of what is left (`1fr`). */
-  width?: string;
-  sortable?: boolean;
-  /** Its numbers, if the grid is to write them: it chooses the unit. */
-  amounts?: Amounts;
-  /** Of all its numbers; they stand without it. */
-  unit?: string;
-  /** What its menu has besides. */
-  items?: Item[];
-}
+export type { GridColumn };
 
 export interface GridProps {
   /** Name of the table for screen readers. */

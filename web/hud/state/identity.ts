@@ -12,7 +12,7 @@ import type { Known } from "../wire/types.ts";
 import { amend } from "./link.ts";
 import { note } from "./notes.ts";
 import { session } from "./session.ts";
-import { look, view, type Filter, type View } from "./view.ts";
+import { look, scope, view, type Filter, type View } from "./view.ts";
 
 const personal = (filter: Filter) => filter.kind === "process" || filter.kind === "thread";
 /** Somebody whose number in this trace is not known yet. */
@@ -154,6 +154,12 @@ export async function toTrace(trace: number, change: Partial<View> = {}): Promis
   }
   look({ ...elsewhere(view.value, trace), ...change });
   done();
+}
+
+/** Shows the other side of a comparison. */
+export function swap(): void {
+  const { other, trace } = view.value;
+  if (other) void toTrace(other.trace, { zoom: other.range, selection: null, past: [], finding: null, other: { trace, range: scope.value } });
 }
 
 /** Keeps filters and their numbers together. */

@@ -2,8 +2,8 @@
 
 import type { Cell } from "../../wire/rows.ts";
 import { copy } from "../box.tsx";
-import type { GridColumn } from "../grid.tsx";
 import type { Item } from "../pivot/menu.tsx";
+import type { GridColumn } from "./column.ts";
 import { FORMATS, written, type Sheet } from "./copy.ts";
 
 export interface Of {

@@ -1,6 +1,6 @@
 /** A header cell: all of it is the target. A click sorts; its menu has what else can be done with the column. */
 
-import type { GridColumn } from "../grid.tsx";
+import type { GridColumn } from "./column.ts";
 
 export function Head(props: {
   column: GridColumn;

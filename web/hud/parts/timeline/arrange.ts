@@ -1,15 +1,8 @@
-/** Order and heights of tracks as somebody arranged them. What moves as one is a block: a lane, all processors, all lanes below a heading. */
+/** Order and heights of tracks as somebody arranges them, block by block. */
 
 import { say } from "../live.tsx";
 import { set } from "../../state/view.ts";
-import type { Row, Settings } from "./layout.ts";
-import type { Lane } from "./model.ts";
-
-export const blockOf = (lane: Lane): string => (lane.kind === "cpu" ? "cpu" : lane.group ? `group ${lane.group}` : lane.id);
-
-const LOWEST = 12;
-const HIGHEST = 400;
-export const inBounds = (height: number): number => Math.round(Math.max(LOWEST, Math.min(HIGHEST, Number(height) || 0)));
+import { inBounds, type Row, type Settings } from "./layout.ts";
 
 /** Blocks from above, with where they begin and end. */
 export function blocks(rows: Row[]): { id: string; title: string; top: number; bottom: number }[] {

@@ -6,7 +6,7 @@ import { set, view } from "../../state/view.ts";
 import { Sql } from "../box.tsx";
 import type { Row, Settings } from "./layout.ts";
 import type { Lanes } from "./model.ts";
-import { bandColor, type Colors } from "./paint.ts";
+import { bandColor, type Colors } from "./colors.ts";
 
 const NAMES = 6;
 

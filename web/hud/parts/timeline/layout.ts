@@ -4,7 +4,6 @@ import { amount, visible } from "../../base/value.ts";
 import { foundIn, phrase } from "../../state/finding.ts";
 import type { Note } from "../../state/notes_of.ts";
 import { wholeReport } from "../../state/view.ts";
-import { blockOf, inBounds } from "./arrange.ts";
 import { shownOf } from "./catalog.ts";
 import { peak, type Lanes, type Lane, type Mark } from "./model.ts";
 
@@ -50,6 +49,13 @@ export interface Row {
   /** Under a heading. */
   inner?: boolean;
 }
+
+/** What moves as one is a block: a lane, all processors, all lanes below a heading. */
+const blockOf = (lane: Lane): string => (lane.kind === "cpu" ? "cpu" : lane.group ? `group ${lane.group}` : lane.id);
+
+const LOWEST = 12;
+const HIGHEST = 400;
+export const inBounds = (height: number): number => Math.round(Math.max(LOWEST, Math.min(HIGHEST, Number(height) || 0)));
 
 const HEIGHTS: Record<string, number> = { process: 62, memory: 26, faults: 20 };
 const ORDER = ["notes", "findings", "marks", "delays", "focus", "process", "cpu", "ready"];

@@ -2,9 +2,9 @@
 
 import { colorOf } from "../../base/colors.ts";
 import { visible } from "../../base/value.ts";
+import { plainName, type Colors } from "./colors.ts";
 import { levelOf, type Row } from "./layout.ts";
 import type { Mark } from "./model.ts";
-import { plainName, type Colors, type Frame } from "./paint.ts";
 
 const LETTER: Record<string, string> = { critical: "!!", warning: "!", notice: "i", info: "·" };
 
@@ -15,7 +15,7 @@ export function markBox(mark: Mark, x: (ns: number) => number): [number, number]
 }
 
 /** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
-export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: Frame, x: (ns: number) => number, c: Colors): void {
+export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: { width: number; finding: string | null }, x: (ns: number) => number, c: Colors): void {
   const tall = levelOf(row);
   const free: number[] = [];
   for (const mark of row.lane?.marks ?? []) {

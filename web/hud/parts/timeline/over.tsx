@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { zoomTo } from "../../state/view.ts";
-import { bandColor, type Colors } from "./paint.ts";
+import { bandColor, type Colors } from "./colors.ts";
 import type { Reading } from "./read.ts";
 import { drawn } from "./window.ts";
 
