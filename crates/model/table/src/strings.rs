@@ -89,6 +89,11 @@ impl Strings {
         self.add(text)
     }
 
+    /// As [`Strings::intern`], unless the text is empty.
+    pub fn intern_non_empty(&mut self, text: &str) -> Option<Sym> {
+        if text.is_empty() { None } else { Some(self.intern(text)) }
+    }
+
     /// From now on texts that are a key become its value.
     pub fn rename(&mut self, renamed: HashMap<String, String>) {
         self.renamed = renamed;

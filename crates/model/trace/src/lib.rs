@@ -36,6 +36,7 @@ mod row_ends;
 mod silence;
 pub mod stacks;
 mod symbols;
+mod trackers;
 mod trend;
 mod wait_class;
 mod work_owner;

@@ -3,7 +3,7 @@
 use crate::anomalies::{FRAMES_WITHOUT_IMAGE, STACKS_BEYOND_LIMIT};
 use crate::model::Model;
 use crate::model::il_map::IlPlace;
-use crate::model::image::{Image, is_kernel};
+use crate::model::image::{Image, base_name, is_kernel};
 use crate::model::place::PlaceId;
 use crate::model::stack::{DistinctStack, FinishedStacks};
 use crate::symbols::{MAX_CANDIDATES, Symbols};
@@ -538,9 +538,4 @@ fn shared_space(model: &Model) -> Space {
     }
     let shared = seen.into_iter().filter(|(_, (_, n))| *n >= 2);
     Space::with(shared.map(|((base, size, _), (number, _))| (base, size, number)))
-}
-
-/// File name of a Windows path.
-pub fn base_name(path: &str) -> &str {
-    path.rsplit(['\\', '/']).next().unwrap_or(path)
 }

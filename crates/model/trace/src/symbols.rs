@@ -3,8 +3,7 @@
 use crate::anomalies::{SYMBOLS_MISMATCHED, SYMBOLS_UNREADABLE};
 use crate::model::Model;
 use crate::model::il_map::IlPlace;
-use crate::model::image::Image;
-use crate::resolve::base_name;
+use crate::model::image::{Image, base_name};
 use etwhy_base::Guid;
 use etwhy_etl::Ledger;
 use etwhy_symbols::{

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event};
-use crate::resolve::base_name;
+use crate::model::image::base_name;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {

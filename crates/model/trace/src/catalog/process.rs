@@ -239,7 +239,7 @@ fn services_text(end: &mut Finish<'_>, numbers: &[u32]) -> Sym {
 pub(crate) fn name_and_path(end: &mut Finish<'_>, upid: u32) -> (Option<Sym>, Option<Sym>) {
     let Some(process) = end.model.processes.get(upid) else { return (None, None) };
     let path = main_image(end, upid, process.name);
-    let file = path.map(|p| crate::resolve::base_name(end.strings.get(p)).to_owned());
+    let file = path.map(|p| crate::model::image::base_name(end.strings.get(p)).to_owned());
     let file = file.map(|f| end.strings.intern(&f));
     // The kernel cuts image names at 14 or 15 characters; the image itself has the whole name, and so has the command line.
     let started = process.command_line.map(|line| program(end.strings.get(line)).to_owned());
@@ -264,7 +264,7 @@ fn program(command_line: &str) -> &str {
         Some(quoted) => quoted.split('"').next(),
         None => line.split(' ').next(),
     };
-    crate::resolve::base_name(path.unwrap_or(line))
+    crate::model::image::base_name(path.unwrap_or(line))
 }
 
 /// Path of the process's executable: its image of the same name, or its first `.exe`.
@@ -274,7 +274,7 @@ fn main_image(end: &mut Finish<'_>, upid: u32, name: Option<Sym>) -> Option<Sym>
     let paths = || images.iter().filter_map(|&n| all.get(n as usize)?.path);
     let name = name.map(|n| end.strings.get(n).to_lowercase());
     let is_named = |path: &Sym| {
-        let file = crate::resolve::base_name(end.strings.get(*path)).to_lowercase();
+        let file = crate::model::image::base_name(end.strings.get(*path)).to_lowercase();
         name.as_ref()
             .is_some_and(|name| file == *name || (name.len() >= 14 && file.starts_with(name.as_str())))
     };

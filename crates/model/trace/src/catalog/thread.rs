@@ -12,7 +12,7 @@
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::THREADS_WITHOUT_PROCESS;
 use crate::event::{Context, Event, Select, What};
-use crate::model::place::{PlaceId, thread_start};
+use crate::model::place::PlaceId;
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{Sym, TableBuilder, define_table};
@@ -82,7 +82,9 @@ struct Threads {
 
 impl Analysis for Threads {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
-        let start = thread_start(event.u64(1), event.u64(0), event.pointer_size, cx);
+        let model = &mut *cx.model;
+        let known = (&model.threads, &model.images);
+        let start = model.places.thread_start(event.u64(1), event.u64(0), event.pointer_size, known);
         let Some((utid, place)) = start else { return };
         if self.start.len() <= utid as usize {
             self.start.resize(utid as usize + 1, None);

@@ -16,7 +16,7 @@
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::event::{Context, Event, Select, What};
-use crate::resolve::base_name;
+use crate::model::image::base_name;
 use etwhy_base::Guid;
 use etwhy_table::{Sym, TableBuilder, define_table};
 

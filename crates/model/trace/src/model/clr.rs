@@ -1,8 +1,10 @@
 //! .NET methods by address: what the runtime compiled (`MethodLoadVerbose`) and what its rundown lists.
 
-use crate::event::{Context, Event, Select, What};
+use super::process::Processes;
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_base::Guid;
-use etwhy_table::Sym;
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
 /// `Microsoft-Windows-DotNETRuntime`.
@@ -65,17 +67,22 @@ impl Methods {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    methods: &mut Methods,
+    processes: &mut Processes,
+    strings: &mut Strings,
+) {
     let fields = event.fields();
     let Some(pid) = event.pid() else { return };
-    let upid = cx.model.processes.at(pid, event.ns);
+    let upid = processes.at(pid, event.ns);
     let (start, size) = (fields.u64("MethodStartAddress"), fields.u64("MethodSize"));
     let method_id = fields.u64("MethodID");
     if start == 0 || size == 0 {
         return;
     }
     // The rundown repeats what the load said; a method compiled again has another address.
-    if cx.model.clr.known.contains_key(&(upid, start, method_id)) {
+    if methods.known.contains_key(&(upid, start, method_id)) {
         return;
     }
     let loaded = event.tag == LOAD && event.record.guid() == Some(RUNTIME);
@@ -84,14 +91,14 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         start,
         size: u32::try_from(size).unwrap_or(u32::MAX),
         method_id,
-        namespace: cx.sym_or_none(fields.text("MethodNamespace")),
-        name: cx.sym_or_none(fields.text("MethodName")),
-        signature: cx.sym_or_none(fields.text("MethodSignature")),
+        namespace: strings.intern_non_empty(&fields.text("MethodNamespace")),
+        name: strings.intern_non_empty(&fields.text("MethodName")),
+        signature: strings.intern_non_empty(&fields.text("MethodSignature")),
         flags: fields.u64("MethodFlags") as u32,
         load_ns: loaded.then_some(event.ns),
         seen_ns: event.ns,
     };
-    let number = cx.model.clr.all.len() as u32;
-    cx.model.clr.known.insert((upid, start, method_id), number);
-    cx.model.clr.all.push(method);
+    let number = methods.all.len() as u32;
+    methods.known.insert((upid, start, method_id), number);
+    methods.all.push(method);
 }

@@ -9,10 +9,14 @@
 
 mod gaps;
 
+use super::process::Processes;
+use super::thread::Threads;
 use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use crate::silence::is_silence;
 use etwhy_decode::kernel::events::{PerfInfo, Thread};
+use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NO_PER_PROCESSOR_BUFFERING};
 use etwhy_etl::read::{EtlFile, Timeline};
 use std::collections::BTreeMap;
@@ -310,23 +314,30 @@ impl Cpus {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    cpus: &mut Cpus,
+    threads: &mut Threads,
+    processes: &mut Processes,
+    timeline: &Timeline,
+    ledger: &mut Ledger,
+) {
     let number = event.record.cpu;
     let ns = event.ns;
-    let mixed = cx.model.cpus.mixed.get(usize::from(event.record.file)) == Some(&true);
+    let mixed = cpus.mixed.get(usize::from(event.record.file)) == Some(&true);
     if mixed {
-        cx.ledger.count(&PROCESSORS_UNKNOWN, 1);
+        ledger.count(&PROCESSORS_UNKNOWN, 1);
     }
     if event.tag == CSWITCH {
         let (Some(new), Some(old)) = (event.u64(0), event.u64(1)) else {
-            cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+            ledger.count(&PAYLOAD_TOO_SHORT, 1);
             return;
         };
         let (new, old) = (new as u32, old as u32);
-        let utid = cx.model.thread(new, (new == 0).then_some(0), ns);
-        cx.model.cpus.switches = true;
-        cx.model.cpus.heard.at(ns);
-        let Some(cpu) = cx.model.cpus.cpu(number) else { return };
+        let utid = threads.at(new, (new == 0).then_some(0), ns, processes);
+        cpus.switches = true;
+        cpus.heard.at(ns);
+        let Some(cpu) = cpus.cpu(number) else { return };
         cpu.switched_ns = Some(ns);
         let mut forgot = 0;
         while cpu.gap_ends.last().is_some_and(|&end| end <= ns) {
@@ -342,21 +353,21 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         cpu.settle();
         cpu.running =
             (!mixed).then_some(Running { tid: new, utid, since_ns: ns, interrupted_ns: cpu.settled_ns });
-        cx.ledger.count(&RUNNING_FORGOTTEN, forgot);
+        ledger.count(&RUNNING_FORGOTTEN, forgot);
         if missed {
-            cx.model.cpus.missed_until_ns = Some(ns);
-            cx.ledger.count(&SWITCHES_MISSED, 1);
+            cpus.missed_until_ns = Some(ns);
+            ledger.count(&SWITCHES_MISSED, 1);
         }
         return;
     }
     let Some(initial) = event.i64(0) else {
-        cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+        ledger.count(&PAYLOAD_TOO_SHORT, 1);
         return;
     };
     let ticks = event.record.ticks.saturating_sub(initial);
-    let span = cx.timeline.span_ns(event.record.file, ticks).max(0);
+    let span = timeline.span_ns(event.record.file, ticks).max(0);
     let start_ns = ns.saturating_sub(span);
-    if let Some(cpu) = cx.model.cpus.cpu(number) {
+    if let Some(cpu) = cpus.cpu(number) {
         if mixed {
             cpu.settle();
         }

@@ -10,8 +10,10 @@
 //! before the file system does: what it does then waits for the Create event of the same object and IRP.
 
 use crate::anomalies::FILE_OBJECTS_FORGOTTEN;
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_decode::kernel::events::{DiskIo, FileIo, PageFault};
+use etwhy_etl::Ledger;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
@@ -371,23 +373,20 @@ impl FileNames {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
-    let model = &mut *cx.model;
-    let files = &mut model.files;
+pub(crate) fn event(event: &Event<'_>, files: &mut FileNames, strings: &mut Strings, ledger: &mut Ledger) {
     match event.tag {
         OPEN => {
-            let path = event.text_after(2);
-            let path = if path.is_empty() { None } else { Some(cx.strings.intern(&path)) };
+            let path = strings.intern_non_empty(&event.text_after(2));
             files.current = None;
             let Some(object) = event.u64(0).filter(|&object| object != 0) else { return };
             let irp = event.u64(1).unwrap_or(0);
             let forgotten = files.create(object, irp, path);
             files.create_begins(irp, object);
-            cx.ledger.count(&FILE_OBJECTS_FORGOTTEN, forgotten as u64);
+            ledger.count(&FILE_OBJECTS_FORGOTTEN, forgotten as u64);
         }
         OPERATION | CLOSE => {
             let (object, key) = (event.u64(0).unwrap_or(0), event.u64(1).unwrap_or(0));
-            files.current = files.operation(object, key, event.ns, cx.strings);
+            files.current = files.operation(object, key, event.ns, strings);
             if event.tag == CLOSE {
                 files.by_object.remove(&object);
             }
@@ -402,8 +401,8 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         }
         FILTER_PRE | FILTER_POST => {
             let seen = [0, 1, 2, 3].map(|n| event.u64(n).unwrap_or(if n == 3 { u64::MAX } else { 0 }));
-            let forgotten = files.filtered(event.tag, seen, event.ns, cx.strings);
-            cx.ledger.count(&FILE_OBJECTS_FORGOTTEN, forgotten as u64);
+            let forgotten = files.filtered(event.tag, seen, event.ns, strings);
+            ledger.count(&FILE_OBJECTS_FORGOTTEN, forgotten as u64);
         }
         _ => {
             let fields = event.fields();
@@ -411,8 +410,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             if key == 0 {
                 return;
             }
-            let path = fields.text("FileName");
-            let path = if path.is_empty() { None } else { Some(cx.strings.intern(&path)) };
+            let path = strings.intern_non_empty(&fields.text("FileName"));
             files.named(event.tag, key, path, event.ns);
         }
     }

@@ -6,11 +6,15 @@
 //! right before a `MethodDCEndVerbose` (`ETW::MethodLog::SendEventsForJitMethodsHelper`, dotnet/runtime); so it is given to that
 //! body, if its offsets fit into it. Code that was compiled ahead of time has no maps.
 
-use super::clr::{RUNDOWN, RUNTIME};
+use super::clr::{Methods, RUNDOWN, RUNTIME};
 use super::image::PdbId;
+use super::process::Processes;
 use crate::anomalies::{IL_MAPS_BEYOND_LIMIT, PAYLOAD_TOO_SHORT};
-use crate::event::{Context, Event, Fields, Select, What};
+use crate::event::fields::{Event, Fields};
+use crate::event::select::{Select, What};
 use etwhy_decode::Value;
+use etwhy_etl::Ledger;
+use etwhy_table::Strings;
 use foldhash::HashMap;
 
 const METHOD: u8 = 1;
@@ -104,44 +108,49 @@ fn il_offset(map: &[(u32, i32)], offset: u64) -> Option<u32> {
     u32::try_from(map.get(behind.checked_sub(1)?)?.1).ok()
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    maps: &mut IlMaps,
+    methods: &Methods,
+    processes: &mut Processes,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let fields = event.fields();
     let Some(pid) = event.pid() else { return };
-    let upid = cx.model.processes.at(pid, event.ns);
+    let upid = processes.at(pid, event.ns);
     let key = (upid, fields.u64("MethodID"), fields.u64("ReJITID"));
     let kept = match event.tag {
         MODULE => {
-            module(upid, &fields, cx);
+            module(upid, &fields, maps, strings);
             return;
         }
-        METHOD | METHOD_AT_END => method(event.tag, key, &fields, cx),
+        METHOD | METHOD_AT_END => method(event.tag, key, &fields, maps, methods),
         tag => {
             let Some(map) = entries(&fields) else {
-                cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
+                ledger.count(&PAYLOAD_TOO_SHORT, 1);
                 return;
             };
-            let maps = &mut cx.model.il_maps;
             if tag == MAP_AT_END {
                 maps.pending.insert(upid, (key, map));
                 return;
             }
             let latest = maps.latest.get(&key).copied();
-            let size = latest.and_then(|m| cx.model.clr.all().get(m as usize)).map(|m| m.size);
+            let size = latest.and_then(|m| methods.all().get(m as usize)).map(|m| m.size);
             latest.zip(size).is_none_or(|(number, size)| maps.give(number, size, &map))
         }
     };
     if !kept {
-        cx.ledger.count(&IL_MAPS_BEYOND_LIMIT, 1);
+        ledger.count(&IL_MAPS_BEYOND_LIMIT, 1);
     }
 }
 
-fn method(tag: u8, key: MethodKey, fields: &Fields<'_>, cx: &mut Context<'_>) -> bool {
+fn method(tag: u8, key: MethodKey, fields: &Fields<'_>, maps: &mut IlMaps, methods: &Methods) -> bool {
     // The tracker of methods has seen the event before.
-    let Some(number) = cx.model.clr.number(key.0, fields.u64("MethodStartAddress"), key.1) else {
+    let Some(number) = methods.number(key.0, fields.u64("MethodStartAddress"), key.1) else {
         return true;
     };
-    let size = cx.model.clr.all().get(number as usize).map_or(0, |m| m.size);
-    let maps = &mut cx.model.il_maps;
+    let size = methods.all().get(number as usize).map_or(0, |m| m.size);
     if maps.tokens.len() < MAX_KNOWN {
         maps.tokens.insert(number, (fields.u64("MethodToken") as u32, fields.u64("ModuleID")));
         maps.latest.insert(key, number);
@@ -153,13 +162,12 @@ fn method(tag: u8, key: MethodKey, fields: &Fields<'_>, cx: &mut Context<'_>) ->
     pending.is_none_or(|(_, map)| maps.give(number, size, &map))
 }
 
-fn module(upid: u32, fields: &Fields<'_>, cx: &mut Context<'_>) {
-    let name = cx.sym_or_none(fields.text("ManagedPdbBuildPath"));
+fn module(upid: u32, fields: &Fields<'_>, maps: &mut IlMaps, strings: &mut Strings) {
+    let name = strings.intern_non_empty(&fields.text("ManagedPdbBuildPath"));
     let (Some(name), Some(guid)) = (name, fields.guid("ManagedPdbSignature")) else { return };
     let pdb = PdbId { name, guid, age: fields.u32("ManagedPdbAge").unwrap_or(0) };
-    let pdbs = &mut cx.model.il_maps.pdbs;
-    if pdbs.len() < MAX_KNOWN {
-        pdbs.insert((upid, fields.u64("ModuleID")), pdb);
+    if maps.pdbs.len() < MAX_KNOWN {
+        maps.pdbs.insert((upid, fields.u64("ModuleID")), pdb);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Images: what is loaded where and when, and which build it is.
 
-use crate::event::{Context, Event, Fields, Select, What};
+use super::process::Processes;
+use crate::event::fields::{Event, Fields};
+use crate::event::select::{Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events;
+use etwhy_etl::Ledger;
 use etwhy_etl::abi::guids::IMAGE_ID;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
@@ -44,6 +47,11 @@ const KERNEL_32: u64 = 0x8000_0000;
 #[inline]
 pub fn is_kernel(address: u64, pointer_size: usize) -> bool {
     if pointer_size == 4 { (KERNEL_32..1 << 32).contains(&address) } else { address >= KERNEL_64 }
+}
+
+/// File name of a Windows path.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.rsplit(['\\', '/']).next().unwrap_or(path)
 }
 
 /// PDB identity.
@@ -209,6 +217,16 @@ impl Images {
         self.at_base.insert((upid, base), number);
         self.all.push(image);
     }
+
+    fn identify(&mut self, number: u32, identity: &Identity) {
+        let Some(image) = self.all.get_mut(number as usize) else { return };
+        if identity.time_date_stamp != 0 {
+            image.time_date_stamp = identity.time_date_stamp;
+        }
+        image.original_name = identity.original_name.or(image.original_name);
+        image.pdb = identity.pdb.or(image.pdb);
+        image.il_pdb = identity.il_pdb.or(image.il_pdb);
+    }
 }
 
 /// True if something of the range lies in one of the disjoint ranges.
@@ -233,39 +251,51 @@ fn take(taken: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) -> bool {
     before
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    images: &mut Images,
+    processes: &mut Processes,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let fields = event.fields();
     match event.tag {
-        ID_INFO | ID_RSDS | ID_IL_RSDS => identity(event, &fields, cx),
-        ID_FILE_VERSION => file_version(&fields, cx),
+        ID_INFO | ID_RSDS | ID_IL_RSDS => identity(event, &fields, images, processes, strings),
+        ID_FILE_VERSION => file_version(&fields, images, strings),
         HYPERCALL_PAGE => {
             // The page through which the kernel calls the hypervisor belongs to no file.
             let base = fields.u64("HypercallPageVa");
-            let path = cx.sym_or_none("[hypercall page]");
-            load(None, base, 4096, path, 0, 0, LOAD, event.ns, cx);
+            let path = strings.intern_non_empty("[hypercall page]");
+            load(None, base, 4096, path, 0, 0, LOAD, event.ns, images, strings);
         }
-        tag => image(tag, event, &fields, cx),
+        tag => image(tag, event, &fields, images, processes, strings, ledger),
     }
 }
 
-fn image(tag: u8, event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
+fn image(
+    tag: u8,
+    event: &Event<'_>,
+    fields: &Fields<'_>,
+    images: &mut Images,
+    processes: &mut Processes,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let base = fields.u64("ImageBase|BaseAddress");
     let size = fields.u64("ImageSize|ModuleSize");
     let Some(pid) = fields.u32("ProcessId|ProcessID").or_else(|| event.pid()) else {
-        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
-    let upid =
-        if is_kernel(base, event.pointer_size) { None } else { Some(cx.model.processes.at(pid, event.ns)) };
-    let path = cx.sym_or_none(fields.text("FileName|ImageFileName|ImageName"));
+    let upid = if is_kernel(base, event.pointer_size) { None } else { Some(processes.at(pid, event.ns)) };
+    let path = strings.intern_non_empty(&fields.text("FileName|ImageFileName|ImageName"));
     let stamp = fields.u64("TimeDateStamp|TimeDateStamp") as u32;
     let checksum = fields.u64("ImageChecksum|ImageCheckSum") as u32;
-    load(upid, base, size, path, stamp, checksum, tag, event.ns, cx);
+    load(upid, base, size, path, stamp, checksum, tag, event.ns, images, strings);
     // An identity at the same time and place is this image's.
-    let found =
-        cx.model.images.identities.get(&(pid, base)).filter(|i| i.ticks == event.record.ticks).copied();
-    if let (Some(identity), Some(&number)) = (found, cx.model.images.at_base.get(&(upid, base))) {
-        identify(cx, number, &identity);
+    let found = images.identities.get(&(pid, base)).filter(|i| i.ticks == event.record.ticks).copied();
+    if let (Some(identity), Some(&number)) = (found, images.at_base.get(&(upid, base))) {
+        images.identify(number, &identity);
     }
 }
 
@@ -279,15 +309,14 @@ fn load(
     checksum: u32,
     tag: u8,
     ns: i64,
-    cx: &mut Context<'_>,
+    images: &mut Images,
+    strings: &Strings,
 ) {
     if base == 0 || size == 0 {
         return;
     }
-    let images = &mut cx.model.images;
     let known = images.at_base.get(&(upid, base)).copied();
     let known = known.filter(|&n| {
-        let strings = &*cx.strings;
         images.all.get(n as usize).is_some_and(|i| i.size == size && same_file(strings, i.path, path))
     });
     let alive = |i: &Image| i.unload_ns.is_none();
@@ -300,7 +329,7 @@ fn load(
             image.unload_ns = Some(ns);
         }
         // The name may have been told without its device first.
-        if path.map(|p| cx.strings.get(p).len()) > image.path.map(|p| cx.strings.get(p).len()) {
+        if path.map(|p| strings.get(p).len()) > image.path.map(|p| strings.get(p).len()) {
             image.path = path;
         }
         return;
@@ -345,15 +374,21 @@ fn same_file(strings: &Strings, a: Option<Sym>, b: Option<Sym>) -> bool {
 /// Identity records are repeated for every process; a bound keeps damage from filling memory.
 const MAX_IDENTITIES: usize = 4_000_000;
 
-fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
+fn identity(
+    event: &Event<'_>,
+    fields: &Fields<'_>,
+    images: &mut Images,
+    processes: &Processes,
+    strings: &mut Strings,
+) {
     let base = fields.u64("ImageBase");
     let Some(pid) = fields.u32("ProcessId") else { return };
-    let text = cx.sym_or_none(fields.text("OriginalFileName|PdbFileName"));
+    let text = strings.intern_non_empty(&fields.text("OriginalFileName|PdbFileName"));
     let ticks = event.record.ticks;
-    if cx.model.images.identities.len() >= MAX_IDENTITIES {
+    if images.identities.len() >= MAX_IDENTITIES {
         return;
     }
-    let entry = cx.model.images.identities.entry((pid, base)).or_default();
+    let entry = images.identities.entry((pid, base)).or_default();
     if entry.ticks != ticks {
         *entry = Identity { ticks, ..Identity::default() };
     }
@@ -368,38 +403,28 @@ fn identity(event: &Event<'_>, fields: &Fields<'_>, cx: &mut Context<'_>) {
     }
     let identity = *entry;
     // The image may have come first.
-    let upid = if is_kernel(base, event.pointer_size) { None } else { cx.model.processes.current(pid) };
-    if let Some(&number) = cx.model.images.at_base.get(&(upid, base)) {
-        let same_time =
-            cx.model.images.all.get(number as usize).is_some_and(|i| {
-                i.load_ns == Some(event.ns) || i.unload_ns == Some(event.ns) || i.pdb.is_none()
-            });
+    let upid = if is_kernel(base, event.pointer_size) { None } else { processes.current(pid) };
+    if let Some(&number) = images.at_base.get(&(upid, base)) {
+        let same_time = images
+            .all
+            .get(number as usize)
+            .is_some_and(|i| i.load_ns == Some(event.ns) || i.unload_ns == Some(event.ns) || i.pdb.is_none());
         if same_time {
-            identify(cx, number, &identity);
+            images.identify(number, &identity);
         }
     }
 }
 
-fn identify(cx: &mut Context<'_>, number: u32, identity: &Identity) {
-    let Some(image) = cx.model.images.all.get_mut(number as usize) else { return };
-    if identity.time_date_stamp != 0 {
-        image.time_date_stamp = identity.time_date_stamp;
-    }
-    image.original_name = identity.original_name.or(image.original_name);
-    image.pdb = identity.pdb.or(image.pdb);
-    image.il_pdb = identity.il_pdb.or(image.il_pdb);
-}
-
-fn file_version(fields: &Fields<'_>, cx: &mut Context<'_>) {
+fn file_version(fields: &Fields<'_>, images: &mut Images, strings: &mut Strings) {
     let (Some(size), Some(stamp)) = (fields.u32("ImageSize"), fields.u32("TimeDateStamp")) else { return };
     let version = FileVersion {
-        original_name: cx.sym_or_none(fields.text("OrigFileName")),
-        description: cx.sym_or_none(fields.text("FileDescription")),
-        file_version: cx.sym_or_none(fields.text("FileVersion")),
-        product: cx.sym_or_none(fields.text("ProductName")),
-        company: cx.sym_or_none(fields.text("CompanyName")),
+        original_name: strings.intern_non_empty(&fields.text("OrigFileName")),
+        description: strings.intern_non_empty(&fields.text("FileDescription")),
+        file_version: strings.intern_non_empty(&fields.text("FileVersion")),
+        product: strings.intern_non_empty(&fields.text("ProductName")),
+        company: strings.intern_non_empty(&fields.text("CompanyName")),
     };
-    let list = cx.model.images.versions.entry((size, stamp)).or_default();
+    let list = images.versions.entry((size, stamp)).or_default();
     if list.len() < MAX_VERSIONS_PER_KEY && !list.iter().any(|v| v.original_name == version.original_name) {
         list.push(version);
     }

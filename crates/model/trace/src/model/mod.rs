@@ -1,5 +1,4 @@
-//! Trackers: who is who at each moment of the trace. One file each, updated in the order below before any
-//! analysis sees an event.
+//! Who is who at each moment of the trace: what the trackers know, one file each. `trackers.rs` says in which order they see events.
 
 pub mod address_space;
 pub mod clr;
@@ -9,7 +8,7 @@ mod halves;
 pub mod il_map;
 pub mod image;
 mod living;
-mod naming;
+pub(crate) mod naming;
 pub mod place;
 pub mod process;
 pub(crate) mod ran;
@@ -20,8 +19,6 @@ pub mod switch;
 pub mod system;
 pub mod thread;
 pub mod volume;
-
-use crate::event::{Context, Event, Select};
 
 /// All trackers.
 #[derive(Debug, Default)]
@@ -57,51 +54,6 @@ pub struct Model {
     /// Whom the payload of the event at hand names.
     pub(crate) named: naming::Named,
 }
-
-/// A tracker: the events that it needs and what it does with them.
-pub(crate) struct Tracker {
-    pub(crate) selects: &'static [Select],
-    pub(crate) event: fn(&Event<'_>, &mut Context<'_>),
-    /// Which tables need it.
-    pub(crate) needed: Needed,
-    /// What it saw before a part of a trace matters inside it.
-    pub(crate) before: bool,
-}
-
-/// Which tables need what a tracker knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Needed {
-    /// All.
-    Always,
-    /// Those with numbers of frames.
-    ForFrames,
-    /// Those with numbers of stacks.
-    ForStacks,
-}
-
-/// The trackers in their order.
-pub(crate) const TRACKERS: &[Tracker] = &[
-    Tracker { selects: process::SELECTS, event: process::event, needed: Needed::Always, before: true },
-    Tracker { selects: thread::SELECTS, event: thread::event, needed: Needed::Always, before: true },
-    Tracker { selects: naming::SELECTS, event: naming::event, needed: Needed::Always, before: true },
-    Tracker { selects: image::SELECTS, event: image::event, needed: Needed::Always, before: true },
-    Tracker { selects: volume::SELECTS, event: volume::event, needed: Needed::Always, before: true },
-    Tracker { selects: system::SELECTS, event: system::event, needed: Needed::Always, before: true },
-    Tracker { selects: service::SELECTS, event: service::event, needed: Needed::Always, before: true },
-    Tracker { selects: file_name::SELECTS, event: file_name::event, needed: Needed::Always, before: true },
-    Tracker {
-        selects: registry_key::SELECTS,
-        event: registry_key::event,
-        needed: Needed::Always,
-        before: true,
-    },
-    Tracker { selects: clr::SELECTS, event: clr::event, needed: Needed::Always, before: true },
-    Tracker { selects: il_map::SELECTS, event: il_map::event, needed: Needed::ForFrames, before: true },
-    Tracker { selects: cpu::SELECTS, event: cpu::event, needed: Needed::Always, before: true },
-    Tracker { selects: switch::SELECTS, event: switch::event, needed: Needed::Always, before: true },
-    Tracker { selects: place::SELECTS, event: place::event, needed: Needed::ForFrames, before: false },
-    Tracker { selects: stack::SELECTS, event: stack::event, needed: Needed::ForStacks, before: false },
-];
 
 impl Model {
     /// What is known now, as the beginning of a part of the trace at `from_ns`: who runs counts from there, and stacks and places are
@@ -163,6 +115,6 @@ impl Model {
     /// The process of a thread instance, if anybody has named it so far.
     #[inline]
     pub fn upid_of(&self, utid: u32) -> Option<u32> {
-        self.threads.get(utid).and_then(|t| t.upid)
+        self.threads.upid_of(utid)
     }
 }

@@ -4,7 +4,10 @@
 //! instances, and they see all events whatever is asked, so that numbers are a function of the trace. An analysis that
 //! looks up a process or thread by a payload's id needs a line here.
 
-use crate::event::{Context, Event, Select, What};
+use super::process::Processes;
+use super::thread::Threads;
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_base::{Bytes, Guid};
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::{
@@ -169,7 +172,7 @@ pub(crate) struct Named {
     pub(crate) upid: Option<u32>,
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, named: &mut Named, threads: &mut Threads, processes: &mut Processes) {
     let id = |field: usize| event.u64(field).map(|id| id as u32).filter(|&id| id != u32::MAX);
     match event.tag {
         THREAD => {
@@ -177,25 +180,25 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             // What says nothing of the process may still stand in a record that the thread wrote.
             let header = event.tid_pid().filter(|(of, _)| event.own_header && *of == tid);
             let pid = id(1).or(header.map(|(_, pid)| pid));
-            let utid = cx.model.thread(tid, pid, event.ns);
-            cx.model.named = Named { thread: Some((tid, utid)), upid: cx.model.upid_of(utid) };
+            let utid = threads.at(tid, pid, event.ns, processes);
+            *named = Named { thread: Some((tid, utid)), upid: threads.upid_of(utid) };
         }
         PROCESSES => {
             for pid in [id(1), id(0)].into_iter().flatten() {
-                cx.model.named.upid = Some(cx.model.processes.at(pid, event.ns));
+                named.upid = Some(processes.at(pid, event.ns));
             }
         }
         HANDLE => {
             if event.u64(0).is_some_and(|handle| handle & KERNEL_HANDLE != 0) {
-                cx.model.processes.at(SYSTEM_PID, event.ns);
+                processes.at(SYSTEM_PID, event.ns);
             }
         }
-        WORKING_SETS => working_sets(event, cx),
+        WORKING_SETS => working_sets(event, processes),
         MANIFEST_PROCESSES => {
             let fields = event.fields();
             for name in ["Pid", "OldProcessId", "NewProcessId", "ClientProcessId"] {
                 if let Some(pid) = fields.u32(name).filter(|&pid| pid != 0 && pid != u32::MAX) {
-                    cx.model.processes.at(pid, event.ns);
+                    processes.at(pid, event.ns);
                 }
             }
         }
@@ -204,7 +207,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             let pid = fields.u32("ProcessId");
             for (name, pid) in [("ThreadId", pid), ("OldThreadId", None), ("NewThreadId", None)] {
                 if let Some(tid) = fields.u32(name).filter(|&tid| tid != 0 && tid != u32::MAX) {
-                    cx.model.thread(tid, pid, event.ns);
+                    threads.at(tid, pid, event.ns, processes);
                 }
             }
         }
@@ -212,7 +215,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
 }
 
 /// The processes of a `MemInfoWS`, whose entries hold as many of the layout's counters as their size allows.
-fn working_sets(event: &Event<'_>, cx: &mut Context<'_>) {
+fn working_sets(event: &Event<'_>, processes: &mut Processes) {
     let payload = event.payload;
     let count = payload.u32_at(0).and_then(|count| usize::try_from(count).ok());
     let entries = payload.get(4..).unwrap_or(&[]);
@@ -226,7 +229,7 @@ fn working_sets(event: &Event<'_>, cx: &mut Context<'_>) {
         if &*member.name == "ProcessId" {
             for entry in entries.chunks_exact(size.max(1)).take(count.unwrap_or(0)) {
                 if let Some(pid) = entry.ptr_at(at, len) {
-                    cx.model.processes.at(pid as u32, event.ns);
+                    processes.at(pid as u32, event.ns);
                 }
             }
         }

@@ -2,8 +2,10 @@
 //!
 //! Rows keep the number of a place until the end of the pass, when images and symbols are known.
 
-use super::image::is_kernel;
-use crate::event::{Context, Event, Select, What};
+use super::image::{Images, is_kernel};
+use super::thread::Threads;
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::{FileIo, PerfInfo, Thread};
 use etwhy_table::Sym;
@@ -97,12 +99,35 @@ pub struct Places {
 impl Places {
     /// The number of a place.
     #[inline]
-    pub(crate) fn number(&mut self, place: CodeAddress) -> PlaceId {
+    fn number(&mut self, place: CodeAddress) -> PlaceId {
         let all = &mut self.all;
         *self.known.entry(place).or_insert_with(|| {
             all.push(place);
             PlaceId((all.len() - 1) as u32)
         })
+    }
+
+    /// The number of a routine's address. `upid` matters for addresses of user mode only.
+    #[inline]
+    pub(crate) fn at(&mut self, upid: Option<u32>, address: u64, images: &Images) -> PlaceId {
+        let upid = upid.filter(|_| !is_kernel(address, 8));
+        let epoch = upid.map_or(0, |u| images.epoch(Some(u)));
+        self.number(CodeAddress { upid, epoch, address })
+    }
+
+    /// The thread that an event names and the place where it begins. The tracker of threads has seen the event: its thread is the
+    /// current one of that id.
+    pub(crate) fn thread_start(
+        &mut self,
+        address: Option<u64>,
+        tid: Option<u64>,
+        pointer_size: usize,
+        (threads, images): (&Threads, &Images),
+    ) -> Option<(u32, PlaceId)> {
+        let address = address.filter(|&address| address != 0)?;
+        let utid = threads.current(tid? as u32)?;
+        let upid = threads.upid_of(utid).filter(|_| !is_kernel(address, pointer_size));
+        Some((utid, self.at(upid, address, images)))
     }
 
     /// Numbers of the routines that have a frame in the table of frames, whatever is asked, by address.
@@ -119,24 +144,13 @@ impl Places {
     }
 }
 
-/// The thread that an event names and the place where it begins. The tracker of threads has seen the event: its thread is the current
-/// one of that id.
-pub(crate) fn thread_start(
-    address: Option<u64>,
-    tid: Option<u64>,
-    pointer_size: usize,
-    cx: &mut Context<'_>,
-) -> Option<(u32, PlaceId)> {
-    let address = address.filter(|&address| address != 0)?;
-    let utid = cx.model.threads.current(tid? as u32)?;
-    let upid = cx.model.upid_of(utid).filter(|_| !is_kernel(address, pointer_size));
-    Some((utid, cx.place(upid, address)))
-}
-
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, places: &mut Places, threads: &Threads, images: &Images) {
     let number = match event.tag {
-        THREAD => thread_start(event.u64(0), event.u64(1), event.pointer_size, cx).map(|(_, place)| place),
-        _ => event.u64(0).filter(|&address| address != 0).map(|address| cx.place(None, address)),
+        THREAD => {
+            let known = (threads, images);
+            places.thread_start(event.u64(0), event.u64(1), event.pointer_size, known).map(|(_, place)| place)
+        }
+        _ => event.u64(0).filter(|&address| address != 0).map(|address| places.at(None, address, images)),
     };
-    cx.model.places.routines.extend(number);
+    places.routines.extend(number);
 }

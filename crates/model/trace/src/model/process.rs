@@ -1,10 +1,12 @@
 //! Process instances: `Process` events, and every event that names a process id.
 
 use super::living::Living;
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::{Event, Fields};
+use crate::event::select::{Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events;
-use etwhy_table::Sym;
+use etwhy_etl::Ledger;
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
 const START: u8 = events::Process::Start.opcode;
@@ -142,6 +144,15 @@ impl Processes {
         upid
     }
 
+    /// The instance that the event's header names.
+    pub(crate) fn of_header(&mut self, event: &Event<'_>) -> Option<u32> {
+        let pid = event.pid()?;
+        if !event.own_header {
+            return self.current(pid);
+        }
+        Some(self.at(pid, event.ns))
+    }
+
     /// A process by its number.
     pub fn get(&self, upid: u32) -> Option<&Process> {
         self.all.get(upid as usize)
@@ -185,11 +196,16 @@ impl Processes {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    processes: &mut Processes,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let ns = event.ns;
     if event.tag == MESSAGE_PUMP {
-        if let Some(upid) = cx.upid(event)
-            && let Some(process) = cx.model.processes.all.get_mut(upid as usize)
+        if let Some(upid) = processes.of_header(event)
+            && let Some(process) = processes.all.get_mut(upid as usize)
         {
             process.pump_ns = process.pump_ns.or(Some(ns));
         }
@@ -201,13 +217,13 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             let Some(pid) = fields.u32("ProcessID") else { return };
             let start = event.tag == MANIFEST_START;
             let upid = if start {
-                cx.model.processes.described(pid, 0, Some(BY_MANIFEST), ns)
+                processes.described(pid, 0, Some(BY_MANIFEST), ns)
             } else {
-                cx.model.processes.at(pid, ns)
+                processes.at(pid, ns)
             };
             let path = fields.text("ImageName");
-            let name = cx.sym_or_none(path.rsplit('\\').next().unwrap_or(&path));
-            let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };
+            let name = strings.intern_non_empty(path.rsplit('\\').next().unwrap_or(&path));
+            let Some(process) = processes.all.get_mut(upid as usize) else { return };
             process.name = process.name.or(name);
             if start {
                 process.described = true;
@@ -221,30 +237,37 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             }
         }
         DEFUNCT => {}
-        tag => kernel(tag, &fields, ns, cx),
+        tag => kernel(tag, &fields, ns, processes, strings, ledger),
     }
 }
 
-fn kernel(tag: u8, fields: &crate::event::Fields<'_>, ns: i64, cx: &mut Context<'_>) {
+fn kernel(
+    tag: u8,
+    fields: &Fields<'_>,
+    ns: i64,
+    processes: &mut Processes,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let Some(pid) = fields.u32("ProcessId") else {
-        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
     let key = fields.u64("UniqueProcessKey|PageDirectoryBase");
     let upid = match tag {
-        START => cx.model.processes.described(pid, key, Some(BY_KERNEL), ns),
-        DC_START | DC_END => cx.model.processes.described(pid, key, None, ns),
-        _ => cx.model.processes.at(pid, ns),
+        START => processes.described(pid, key, Some(BY_KERNEL), ns),
+        DC_START | DC_END => processes.described(pid, key, None, ns),
+        _ => processes.at(pid, ns),
     };
     let parent_pid = fields.u32("ParentId");
     let parent_upid = match parent_pid {
-        Some(parent) if tag == START => Some(cx.model.processes.at(parent, ns)),
-        Some(parent) => cx.model.processes.current(parent),
+        Some(parent) if tag == START => Some(processes.at(parent, ns)),
+        Some(parent) => processes.current(parent),
         None => None,
     };
-    let name = cx.sym_or_none(fields.text("ImageFileName"));
-    let command_line = cx.sym_or_none(fields.text("CommandLine"));
-    let package = cx.sym_or_none(fields.text("PackageFullName"));
+    let name = strings.intern_non_empty(&fields.text("ImageFileName"));
+    let command_line = strings.intern_non_empty(&fields.text("CommandLine"));
+    let package = strings.intern_non_empty(&fields.text("PackageFullName"));
     let sid = match fields.get("UserSID") {
         Some(etwhy_decode::Value::Sid(sid)) => {
             let mut text = String::new();
@@ -253,8 +276,8 @@ fn kernel(tag: u8, fields: &crate::event::Fields<'_>, ns: i64, cx: &mut Context<
         }
         _ => String::new(),
     };
-    let user_sid = cx.sym_or_none(&sid);
-    let Some(process) = cx.model.processes.all.get_mut(upid as usize) else { return };
+    let user_sid = strings.intern_non_empty(&sid);
+    let Some(process) = processes.all.get_mut(upid as usize) else { return };
     process.described = true;
     process.name = name.or(process.name);
     process.command_line = command_line.or(process.command_line);

@@ -6,7 +6,8 @@
 //! used before anything names it therefore takes the name of the next record about it, unless that record makes a
 //! new KCB at the address.
 
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_decode::kernel::events::Registry;
 use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
@@ -172,14 +173,14 @@ fn short(native: &str) -> String {
     native.to_owned()
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, keys: &mut RegistryKeys, strings: &mut Strings) {
     let Some(kcb) = event.u64(0).filter(|&kcb| kcb != 0) else { return };
     let old = event.record.version() < 2;
     let path = event.text_after(usize::from(old));
-    let path = cx.sym_or_none(path.trim_end_matches('\\'));
+    let path = strings.intern_non_empty(path.trim_end_matches('\\'));
     // Version 1 knows type 22 only, and means a name that is told when a handle is first used.
     let tag = if old { RUNDOWN } else { event.tag };
-    cx.model.keys.named(tag, kcb, path);
+    keys.named(tag, kcb, path);
 }
 
 #[cfg(test)]

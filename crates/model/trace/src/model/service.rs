@@ -3,10 +3,11 @@
 //! The service manager gives every service a number, the `SubProcessTag`. A thread carries the tag of the service
 //! that it works for, so that services that share an `svchost.exe` can be told apart.
 
-use crate::event::{Context, Event, Select};
+use crate::event::fields::Event;
+use crate::event::select::Select;
 use crate::model::process::Processes;
 use etwhy_decode::kernel::events::SystemConfig;
-use etwhy_table::Sym;
+use etwhy_table::{Strings, Sym};
 use foldhash::HashMap;
 
 pub(crate) const SELECTS: &[Select] = &[Select::kernel(SystemConfig::Services, &[])];
@@ -115,11 +116,11 @@ pub fn state_name(state: u32) -> Option<&'static str> {
     })
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, services: &mut Services, strings: &mut Strings) {
     let fields = event.fields();
     let mut text = |name: &str| {
         let text = fields.text(name);
-        cx.sym_or_none(text.trim())
+        strings.intern_non_empty(text.trim())
     };
     let Some(name) = text("ServiceName") else { return };
     let service = Service {
@@ -133,7 +134,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         tag: fields.u32("SubProcessTag").unwrap_or(0),
         ns: event.ns,
     };
-    cx.model.services.add(service);
+    services.add(service);
 }
 
 #[cfg(test)]

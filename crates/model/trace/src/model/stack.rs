@@ -17,12 +17,15 @@ mod work;
 
 use super::halves::{KEYED, NO_PART};
 use super::image::{Images, is_kernel};
+use super::process::Processes;
 use super::thread::Threads;
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_base::Bytes;
 use etwhy_decode::kernel::events::{PerfInfo, StackWalk};
 use etwhy_etl::abi::{ext, guids::KERNEL_EVENT_TRACING};
-use etwhy_etl::{ExtItem, Record};
+use etwhy_etl::read::Timeline;
+use etwhy_etl::{ExtItem, Ledger, Record};
 pub use finish::{DistinctStack, FinishedStacks};
 use kinds::Kinds;
 pub(crate) use settle::Unsettled;
@@ -169,10 +172,17 @@ fn who(utid: Option<u32>, ns: i64, threads: &Threads, images: &Images) -> (u32, 
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    stacks: &mut Stacks,
+    threads: &mut Threads,
+    processes: &mut Processes,
+    images: &Images,
+    timeline: &Timeline,
+    ledger: &mut Ledger,
+) {
     let width = event.pointer_size;
     let payload = event.payload;
-    let model = &mut *cx.model;
     let none = Step {
         what: Seen::KernelKey,
         tid: ANY_TID,
@@ -187,8 +197,9 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     match event.tag {
         WITH_ITEMS => {
             if event.record.ext_items().any(|item| stack_item(&item).is_some()) {
-                let utid = cx.utid(event);
-                cx.stack_ticket(event, event.tid_pid().map(|(tid, _)| tid), utid);
+                let utid = threads.of_header(event, processes);
+                let tid = event.tid_pid().map(|(tid, _)| tid);
+                stacks.ticket(event, tid, utid, 0, (threads, images));
             }
             return;
         }
@@ -196,15 +207,15 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             // What the idle thread does is nobody's, unless a DPC or ISR interrupted it.
             let (Some(ip), Some(tid)) = (event.u64(0), event.u64(1)) else { return };
             if tid != 0 || event.u64(3).unwrap_or(0) & 3 != 0 {
-                let utid = model.threads.current(tid as u32);
-                cx.stack_ticket_at(event, Some(tid as u32), utid, ip);
+                let utid = threads.current(tid as u32);
+                stacks.ticket(event, Some(tid as u32), utid, ip, (threads, images));
             }
             return;
         }
         KEY_CREATE | KEY_DELETE | KEY_RUNDOWN => {
             if let Some(key) = event.u64(0) {
                 let step = Step { what: Seen::Define { width: width as u8 }, value: key, ..none };
-                model.stacks.worker.push(step, payload.get(width..).unwrap_or(&[]));
+                stacks.worker.push(step, payload.get(width..).unwrap_or(&[]));
             }
             return;
         }
@@ -213,7 +224,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
                 if let Some((width, false)) = stack_item(&item) {
                     let id = item.data.u64_at(0).unwrap_or(0);
                     let step = Step { what: Seen::UserHalf { width }, value: id, ..none };
-                    model.stacks.worker.push(step, item.data.get(8..).unwrap_or(&[]));
+                    stacks.worker.push(step, item.data.get(8..).unwrap_or(&[]));
                 }
             }
             return;
@@ -221,7 +232,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         _ => {}
     }
     let (Some(ticks), Some(tid)) = (event.i64(0), event.u64(2)) else {
-        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
     let tid = tid as u32;
@@ -230,14 +241,14 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         KEY_KERNEL => (Seen::KernelKey, event.u64(3).unwrap_or(0), &[][..]),
         _ => (Seen::UserKey, event.u64(3).unwrap_or(0), &[][..]),
     };
-    let ns = cx.timeline.ticks_to_ns(event.record.file, ticks);
+    let ns = timeline.ticks_to_ns(event.record.file, ticks);
     if event.ns.saturating_sub(ns) > WINDOW_NS {
-        model.stacks.late += 1;
+        stacks.late += 1;
         return;
     }
-    let utid = if tid == u32::MAX { None } else { model.threads.current(tid) };
-    let (who, epoch) = who(utid, ns, &model.threads, &model.images);
+    let utid = if tid == u32::MAX { None } else { threads.current(tid) };
+    let (who, epoch) = who(utid, ns, threads, images);
     let tid = thread_key(tid, event.record.cpu);
-    model.stacks.kinds.came((ticks, tid));
-    model.stacks.worker.push(Step { what, tid, who, epoch, ticks, ns, value, ..none }, frames);
+    stacks.kinds.came((ticks, tid));
+    stacks.worker.push(Step { what, tid, who, epoch, ticks, ns, value, ..none }, frames);
 }

@@ -3,10 +3,14 @@
 //! A thread that leaves a processor waits, or stays ready because it was preempted. `ReadyThread` ends the wait; the
 //! next `CSwitch` to the thread ends its being ready. Without `ReadyThread` events the two cannot be distinguished.
 
+use super::cpu::Cpus;
+use super::process::Processes;
+use super::thread::Threads;
 use crate::anomalies::WAITS_ACROSS_LOSS;
-use crate::event::{Context, Event, Select};
-use crate::model::cpu::Cpus;
+use crate::event::fields::Event;
+use crate::event::select::Select;
 use etwhy_decode::kernel::events::Thread;
+use etwhy_etl::Ledger;
 
 const READY: u8 = Thread::ReadyThread.opcode;
 
@@ -172,22 +176,29 @@ impl Switches {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(
+    event: &Event<'_>,
+    switches: &mut Switches,
+    cpus: &Cpus,
+    threads: &mut Threads,
+    processes: &mut Processes,
+    ledger: &mut Ledger,
+) {
     let ns = event.ns;
     let cpu = event.record.cpu;
     if event.tag == READY {
         let Some(tid) = event.u64(0) else { return };
         let in_dpc = event.u64(1).unwrap_or(0) & IN_DPC != 0;
-        let utid = cx.model.thread(tid as u32, None, ns);
-        let by = if in_dpc { None } else { cx.model.cpus.running(cpu, ns).map(|r| r.utid) };
-        cx.model.switches.readies = true;
-        cx.model.switches.readied = None;
-        if let Some(state) = cx.model.switches.state(utid) {
+        let utid = threads.at(tid as u32, None, ns, processes);
+        let by = if in_dpc { None } else { cpus.running(cpu, ns).map(|r| r.utid) };
+        switches.readies = true;
+        switches.readied = None;
+        if let Some(state) = switches.state(utid) {
             // The first one of a wait ends it, later ones are boosts; one from before the wait does not count.
             let of_this_wait = state.ready.is_some_and(|r| state.out.is_none_or(|out| r.ns >= out.ns));
             if !of_this_wait || state.out.is_none() {
                 state.ready = Some(Ready { ns, by, in_dpc });
-                cx.model.switches.readied = Some(utid);
+                switches.readied = Some(utid);
             } else {
                 state.again = true;
             }
@@ -196,14 +207,14 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     }
     let (Some(new), Some(old)) = (event.u64(0), event.u64(1)) else { return };
     let (new_tid, old_tid) = (new as u32, old as u32);
-    let new_utid = cx.model.thread(new_tid, (new_tid == 0).then_some(0), ns);
-    let old_utid = cx.model.thread(old_tid, (old_tid == 0).then_some(0), ns);
-    let interrupted = cx.model.cpus.interrupted_ns(cpu);
-    let old_run = cx.model.cpus.replaced(cpu).map(|run| Run {
+    let new_utid = threads.at(new_tid, (new_tid == 0).then_some(0), ns, processes);
+    let old_utid = threads.at(old_tid, (old_tid == 0).then_some(0), ns, processes);
+    let interrupted = cpus.interrupted_ns(cpu);
+    let old_run = cpus.replaced(cpu).map(|run| Run {
         since_ns: run.since_ns,
         run_ns: ns.saturating_sub(run.since_ns),
         interrupted_ns: interrupted.saturating_sub(run.interrupted_ns),
-        routine: cx.model.cpus.replaced_routine(cpu),
+        routine: cpus.replaced_routine(cpu),
     });
     let mut switch = Switch { new_utid, new_tid, old_utid, old_tid, old_run, ..Switch::default() };
     let number = |field: usize| event.u64(field).unwrap_or(0) as u8;
@@ -211,7 +222,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
     let out = Out { ns, state, reason: number(3), mode: event.u64(4).map(|m| m as u8), cpu };
     let mut came = State::default();
     if old_tid != 0
-        && let Some(state) = cx.model.switches.state(old_utid)
+        && let Some(state) = switches.state(old_utid)
     {
         state.out = (out.state != TERMINATED).then_some(out);
         state.again = false;
@@ -221,21 +232,21 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
         }
     }
     if new_tid != 0
-        && let Some(state) = cx.model.switches.state(new_utid)
+        && let Some(state) = switches.state(new_utid)
     {
         came = std::mem::take(state);
         came.ready =
             came.ready.filter(|r| came.out.is_none_or(|out| r.ns >= out.ns.saturating_sub(ON_ITS_WAY_NS)));
     }
-    let ran_unseen = came.ran_unseen(cpu, ns, &cx.model.cpus);
+    let ran_unseen = came.ran_unseen(cpu, ns, cpus);
     if ran_unseen == Some(true) {
         // It may have run and waited again in between.
-        switch.behind_gap = came.behind_gap(ns, &cx.model.cpus);
-        cx.ledger.count(&WAITS_ACROSS_LOSS, 1);
+        switch.behind_gap = came.behind_gap(ns, cpus);
+        ledger.count(&WAITS_ACROSS_LOSS, 1);
         came = State::default();
     }
     if new_tid != 0
-        && let Some(state) = cx.model.switches.state(new_utid)
+        && let Some(state) = switches.state(new_utid)
     {
         let known = came.known_since_ns.filter(|_| came.out.is_some());
         state.known_since_ns = Some(known.unwrap_or(ns));
@@ -258,7 +269,7 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
             switch.ready_ns = Some(ns.saturating_sub(ready.ns));
         }
     }
-    cx.model.switches.current = switch;
+    switches.current = switch;
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Machine facts: `SystemConfig` events and what merging adds to them.
 
 use crate::anomalies::{DROPPED_BUFFERS, LOST_IN_BAND};
-use crate::event::{Context, Event, Fields, Select, What};
+use crate::event::fields::{Event, Fields};
+use crate::event::select::{Select, What};
 use etwhy_base::Bytes;
 use etwhy_decode::Value;
 use etwhy_decode::kernel::events::{EventTrace, PerfInfo, SystemConfig};
+use etwhy_etl::Ledger;
 use etwhy_etl::abi::guids::{RT_LOST_EVENT, SYSTEM_CONFIG_EX};
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,23 +105,22 @@ fn fact(fields: &Fields<'_>, name: &str) -> Option<String> {
     fields.non_empty(name).map(|t| t.trim().to_owned()).filter(|t| !t.is_empty())
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, facts: &mut SystemFacts, ledger: &mut Ledger) {
     let fields = event.fields();
     match event.tag {
-        LOST_EVENT | LOST_BUFFER => cx.ledger.count(&LOST_IN_BAND, 1),
+        LOST_EVENT | LOST_BUFFER => ledger.count(&LOST_IN_BAND, 1),
         DROPPED_TIMES => {
             // The session's last moments: zero where there was none, and later records repeat those of earlier ones.
             let count = event.payload.u32_at(0).unwrap_or(0) as usize;
             let slots = event.payload.get(8..).unwrap_or(&[]).chunks_exact(8).take(count.min(MAX_FACTS));
-            let known = &mut cx.model.system.dropped_times;
+            let known = &mut facts.dropped_times;
             for time in slots.filter_map(|slot| slot.u64_at(0)).filter(|&time| time > 0) {
                 if known.len() < MAX_FACTS && known.insert(time) {
-                    cx.ledger.count(&DROPPED_BUFFERS, 1);
+                    ledger.count(&DROPPED_BUFFERS, 1);
                 }
             }
         }
         _ => {
-            let facts = &mut cx.model.system;
             learn(event, &fields, facts.by_file.entry(event.record.file).or_default());
             learn(event, &fields, facts);
         }

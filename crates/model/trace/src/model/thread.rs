@@ -2,10 +2,12 @@
 
 use super::living::Living;
 use super::process::Processes;
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::{Event, Fields};
+use crate::event::select::{Select, What};
 use etwhy_base::Guid;
 use etwhy_decode::kernel::events;
-use etwhy_table::Sym;
+use etwhy_etl::Ledger;
+use etwhy_table::{Strings, Sym};
 
 const START: u8 = events::Thread::Start.opcode;
 const END: u8 = events::Thread::End.opcode;
@@ -169,6 +171,26 @@ impl Threads {
         utid
     }
 
+    /// The instance that the event's header names.
+    pub(crate) fn of_header(&mut self, event: &Event<'_>, processes: &mut Processes) -> Option<u32> {
+        let (tid, pid) = event.tid_pid()?;
+        if !event.own_header {
+            // The process may be that of which the event speaks, and the thread the one which wrote it.
+            let of_process = |&utid: &u32| {
+                let upid = self.upid_of(utid);
+                upid.is_some() && upid == processes.current(pid)
+            };
+            return self.current(tid).filter(of_process);
+        }
+        Some(self.at(tid, Some(pid), event.ns, processes))
+    }
+
+    /// The process of an instance, if anybody has named it so far.
+    #[inline]
+    pub(crate) fn upid_of(&self, utid: u32) -> Option<u32> {
+        self.get(utid).and_then(|t| t.upid)
+    }
+
     /// A thread by its number.
     #[inline]
     pub fn get(&self, utid: u32) -> Option<&Thread> {
@@ -186,37 +208,44 @@ impl Threads {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+/// `running`: the thread that runs on the processor of the event.
+pub(crate) fn event(
+    event: &Event<'_>,
+    threads: &mut Threads,
+    processes: &mut Processes,
+    running: Option<u32>,
+    strings: &mut Strings,
+    ledger: &mut Ledger,
+) {
     let fields = event.fields();
     let ns = event.ns;
     if event.tag == TAG_CHANGED {
-        tag_changed(event, &fields, cx);
+        tag_changed(event, &fields, threads, processes, running);
         return;
     }
     let (Some(pid), Some(tid)) =
         (fields.u32("ProcessId|ProcessID"), fields.u32("TThreadId|ThreadId|ThreadID"))
     else {
-        cx.ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
+        ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
-    let model = &mut *cx.model;
     let utid = match event.tag {
-        START => model.threads.described(tid, pid, Some(BY_KERNEL), ns, &mut model.processes),
-        MANIFEST_START => model.threads.described(tid, pid, Some(BY_MANIFEST), ns, &mut model.processes),
-        DC_START | DC_END => model.threads.described(tid, pid, None, ns, &mut model.processes),
+        START => threads.described(tid, pid, Some(BY_KERNEL), ns, processes),
+        MANIFEST_START => threads.described(tid, pid, Some(BY_MANIFEST), ns, processes),
+        DC_START | DC_END => threads.described(tid, pid, None, ns, processes),
         // End: the thread lived until now under this process, whatever was believed before.
         _ => {
-            let utid = model.threads.at(tid, Some(pid), ns, &mut model.processes);
-            let ended = model.threads.get(utid).and_then(|t| t.end_ns);
+            let utid = threads.at(tid, Some(pid), ns, processes);
+            let ended = threads.get(utid).and_then(|t| t.end_ns);
             if ended.is_some_and(|end| end < ns.saturating_sub(LEAD_NS)) {
-                model.threads.add(tid, Some(model.processes.at(pid, ns)), ns)
+                threads.add(tid, Some(processes.at(pid, ns)), ns)
             } else {
                 utid
             }
         }
     };
-    let name = cx.sym_or_none(fields.text("ThreadName"));
-    let Some(thread) = cx.model.threads.all.get_mut(utid as usize) else { return };
+    let name = strings.intern_non_empty(&fields.text("ThreadName"));
+    let Some(thread) = threads.all.get_mut(utid as usize) else { return };
     thread.name = name.or(thread.name);
     match event.tag {
         START | MANIFEST_START => thread.start_ns = thread.start_ns.or(Some(ns)),
@@ -235,12 +264,18 @@ pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
 }
 
 /// `SubProcessTagChanged` speaks of the thread that runs: the header names it, or nobody but the last switch does.
-fn tag_changed(event: &Event<'_>, fields: &crate::event::Fields<'_>, cx: &mut Context<'_>) {
+fn tag_changed(
+    event: &Event<'_>,
+    fields: &Fields<'_>,
+    threads: &mut Threads,
+    processes: &mut Processes,
+    running: Option<u32>,
+) {
     let utid = match event.tid_pid() {
-        Some((tid, pid)) => Some(cx.model.thread(tid, Some(pid), event.ns)),
-        None => cx.model.cpus.running(event.record.cpu, event.ns).map(|r| r.utid),
+        Some((tid, pid)) => Some(threads.at(tid, Some(pid), event.ns, processes)),
+        None => running,
     };
-    let thread = utid.and_then(|u| cx.model.threads.all.get_mut(u as usize)).filter(|t| t.tid != 0);
+    let thread = utid.and_then(|u| threads.all.get_mut(u as usize)).filter(|t| t.tid != 0);
     if let Some(thread) = thread {
         thread.add_tag(fields.u64("OldTag") as u32);
         thread.add_tag(fields.u64("NewTag") as u32);

@@ -1,6 +1,7 @@
 //! Drive letters of device paths, from the volume mapping that merging adds.
 
-use crate::event::{Context, Event, Select, What};
+use crate::event::fields::Event;
+use crate::event::select::{Select, What};
 use etwhy_etl::abi::guids::SYSTEM_CONFIG_EX;
 
 const SYSTEM_PATHS: u8 = 33;
@@ -87,17 +88,17 @@ impl Volumes {
     }
 }
 
-pub(crate) fn event(event: &Event<'_>, cx: &mut Context<'_>) {
+pub(crate) fn event(event: &Event<'_>, volumes: &mut Volumes) {
     let fields = event.fields();
     match event.tag {
-        MAPPING => cx.model.volumes.add(&fields.text("NtPath"), &fields.text("DosPath")),
+        MAPPING => volumes.add(&fields.text("NtPath"), &fields.text("DosPath")),
         _ => {
             let mut windows = fields.text("SystemWindowsDirectory").into_owned();
             if !windows.is_empty() {
                 if !windows.ends_with('\\') {
                     windows.push('\\');
                 }
-                cx.model.volumes.windows = Some(windows);
+                volumes.windows = Some(windows);
             }
         }
     }
