@@ -42,7 +42,6 @@ pub use decoder::{Decoder, DecoderOptions};
 pub use describe::EventTypeInfo;
 pub use event_key::EventKey;
 pub use event_types::{EventType, EventTypes};
-pub use numbers::Numbers;
 pub use plan::FieldPlan;
 pub use text::Text;
-pub use value::Value;
+pub use value::{Numbers, Value};

@@ -2,16 +2,7 @@
 
 use crate::scalar::number;
 use crate::schema::InType;
-use crate::value::Value;
-
-/// The elements of an array of a type of fixed width.
-#[derive(Clone, Copy, PartialEq)]
-pub struct Numbers<'a> {
-    bytes: &'a [u8],
-    out_type: u16,
-    in_type: InType,
-    width: u8,
-}
+use crate::value::{Numbers, Value};
 
 impl<'a> Numbers<'a> {
     /// `bytes` holds whole elements of `width` bytes; `width` must be the type's own (1 or 4 for
@@ -57,6 +48,17 @@ impl<'a> Numbers<'a> {
     #[inline]
     pub fn raw(&self) -> (&'a [u8], usize) {
         (self.bytes, usize::from(self.width))
+    }
+}
+
+impl<'a> Value<'a> {
+    /// A copy of the elements of an array; `None` for everything else.
+    pub fn elements(&self) -> Option<Vec<Value<'a>>> {
+        match self {
+            Value::Numbers(numbers) => Some(numbers.iter().collect()),
+            Value::Array(items) => Some(items.clone()),
+            _ => None,
+        }
     }
 }
 

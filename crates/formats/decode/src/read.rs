@@ -5,11 +5,10 @@
 //! work is bounded by the payload's size and by [`MAX_VALUES`], never by a count in the data.
 
 use crate::kernel::wbem_sid_len;
-use crate::numbers::Numbers;
 use crate::scalar::{Sink, character, fixed, fixed_len, give_meaning, is_short_bool, number, out};
 use crate::schema::{Count, EventSchema, Field, InType, Length};
 use crate::text::{Text, nul8, nul16};
-use crate::value::Value;
+use crate::value::{Numbers, Value};
 use etwhy_base::Bytes;
 
 /// Deepest nesting of structs that is read.

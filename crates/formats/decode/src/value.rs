@@ -1,6 +1,6 @@
 //! Values as they come out of payloads. Borrowed from the payload wherever that is possible.
 
-use crate::numbers::Numbers;
+use crate::schema::InType;
 use crate::text::Text;
 use etwhy_base::Guid;
 
@@ -66,6 +66,15 @@ pub enum Value<'a> {
     Struct(Vec<Value<'a>>),
 }
 
+/// The elements of an array of a type of fixed width. [`Numbers::get`] and [`Numbers::iter`] read them.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Numbers<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) out_type: u16,
+    pub(crate) in_type: InType,
+    pub(crate) width: u8,
+}
+
 impl<'a> Value<'a> {
     /// The value as an unsigned number: integers (negative ones wrap to 64 bits), booleans, pointers,
     /// ports, statuses, times. `None` for everything else.
@@ -96,15 +105,6 @@ impl<'a> Value<'a> {
     pub fn as_text(&self) -> Option<Text<'a>> {
         match self {
             Value::Str(text) => Some(*text),
-            _ => None,
-        }
-    }
-
-    /// A copy of the elements of an array; `None` for everything else.
-    pub fn elements(&self) -> Option<Vec<Value<'a>>> {
-        match self {
-            Value::Numbers(numbers) => Some(numbers.iter().collect()),
-            Value::Array(items) => Some(items.clone()),
             _ => None,
         }
     }

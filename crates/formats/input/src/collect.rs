@@ -8,7 +8,6 @@ use std::sync::Arc;
 use etwhy_etl::Ledger;
 use etwhy_scratch::Scratch;
 
-use crate::archive;
 use crate::budget::Budget;
 use crate::etl_magic::may_be_etl;
 use crate::file::{InputFile, TempGuard};
@@ -19,8 +18,6 @@ use crate::{InputError, InputOptions, Kind, Progress, WantedFiles, anomaly, show
 pub const MAX_FILES: usize = 65_535;
 /// Names of members that an error message lists.
 const MAX_EXAMPLES: usize = 3;
-/// Archives may hold archives, those may not.
-const MAX_DEPTH: u8 = 1;
 
 /// The state of one call of [`open`](crate::open()).
 pub struct Collector<'a> {
@@ -49,8 +46,8 @@ pub struct Package {
     /// The first damage.
     pub damage: Option<String>,
     examples: Vec<String>,
-    symbols: Option<PathBuf>,
-    first_file: usize,
+    /// The folder of the symbol files that it held.
+    pub symbols: Option<PathBuf>,
 }
 
 impl<'a> Collector<'a> {
@@ -68,32 +65,6 @@ impl<'a> Collector<'a> {
             temp: None,
             next_name: 0,
         }
-    }
-
-    /// Opens an archive and keeps its traces; an archive without any is an error.
-    pub fn archive(&mut self, path: &Path, shown: &Path, kind: Kind, depth: u8) -> Result<(), InputError> {
-        let mut package = Package {
-            shown: shown.to_path_buf(),
-            kind,
-            depth,
-            members: 0,
-            encrypted: None,
-            unsupported: None,
-            damage: None,
-            examples: Vec::new(),
-            symbols: None,
-            first_file: self.files.len(),
-        };
-        archive::unpack(self, &mut package, path)?;
-        let symbols = package.symbols.take();
-        let new = self.files.get_mut(package.first_file..).unwrap_or_default();
-        if new.is_empty() {
-            return Err(package.why_nothing(self.options.wanted));
-        }
-        for file in new.iter_mut().filter(|f| f.symbols_dir.is_none()) {
-            file.symbols_dir.clone_from(&symbols);
-        }
-        Ok(())
     }
 
     /// Looks at one member of an archive and unpacks it if it is of use.
@@ -269,47 +240,6 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn nested(
-        &mut self,
-        package: &mut Package,
-        name: &str,
-        kind: Kind,
-        claimed: Option<u64>,
-        head: Head,
-        source: &mut dyn Read,
-    ) -> Result<(), InputError> {
-        if package.depth >= MAX_DEPTH {
-            self.ledger.note(&anomaly::ARCHIVE_NESTED_TOO_DEEP, 1, || place(package, name));
-            return Ok(());
-        }
-        self.budget.claim(claimed.unwrap_or(0))?;
-        let shown = shown::member(&package.shown, name);
-        let (path, spooled, _guard) = self.unpack_to_temp(&shown, claimed, head, source)?;
-        if let Some(problem) = spooled.problem {
-            self.damaged(package, name, problem);
-        }
-        let result = self.archive(&path, &shown, kind, package.depth.saturating_add(1));
-        // Free the space now: traces are large. A failure to remove it is repaired with the folder.
-        let _ = fs::remove_file(&path);
-        match result {
-            // An archive beside the trace (an installer, say) need not hold traces.
-            Err(InputError::NoTraceInArchive { .. } | InputError::NotATrace { .. }) => Ok(()),
-            Err(InputError::Damaged { problem, .. }) => {
-                self.damaged(package, name, problem);
-                Ok(())
-            }
-            Err(InputError::Encrypted { member, .. }) => {
-                package.encrypted.get_or_insert(member);
-                Ok(())
-            }
-            Err(InputError::UnsupportedMethod { member, method, .. }) => {
-                package.unsupported.get_or_insert((member, method));
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
     fn temp_dir(&mut self, shown: &Path) -> Result<Arc<Scratch>, InputError> {
         if let Some(temp) = &self.temp {
             return Ok(temp.clone());
@@ -324,6 +254,21 @@ impl<'a> Collector<'a> {
 }
 
 impl Package {
+    /// An archive from which nothing was read yet.
+    pub fn new(shown: &Path, kind: Kind, depth: u8) -> Package {
+        Package {
+            shown: shown.to_path_buf(),
+            kind,
+            depth,
+            members: 0,
+            encrypted: None,
+            unsupported: None,
+            damage: None,
+            examples: Vec::new(),
+            symbols: None,
+        }
+    }
+
     fn seen(&mut self, name: &str) {
         self.members = self.members.saturating_add(1);
         if self.examples.len() < MAX_EXAMPLES {
@@ -331,7 +276,8 @@ impl Package {
         }
     }
 
-    fn why_nothing(self, wanted: WantedFiles) -> InputError {
+    /// Why an archive without traces has none.
+    pub fn why_nothing(self, wanted: WantedFiles) -> InputError {
         let file = self.shown;
         if let Some(member) = self.encrypted {
             InputError::Encrypted { file, member }
@@ -345,7 +291,8 @@ impl Package {
     }
 }
 
-fn place(package: &Package, name: &str) -> String {
+/// How a member is called in the ledger.
+pub fn place(package: &Package, name: &str) -> String {
     shown::member(&package.shown, name).display().to_string()
 }
 

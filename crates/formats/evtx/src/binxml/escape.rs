@@ -3,9 +3,10 @@
 //! Nearly all texts of logs are ASCII without anything to escape, or with a backslash here and there: sixteen units at a time are narrowed
 //! and looked at together, and what needs an escape is found by its bit.
 
+use super::ansi::ansi;
 use super::narrow::{UNITS, plain};
 use super::out::Out as _;
-use super::text::{ansi, next};
+use super::text::next;
 use super::value::{Items, Value, push_decimal, push_hex};
 use crate::abi::value as ty;
 use etwhy_base::{is_unsafe, utf16};

@@ -5,6 +5,7 @@
 //! a table of its values (`shape`, `cells`). Records without a template (inline XML) are compared with the form of the ones before
 //! (`pattern`); those that have none go through `tokens`, token by token.
 
+mod ansi;
 mod cell;
 mod cells;
 pub mod escape;

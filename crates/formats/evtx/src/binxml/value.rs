@@ -1,7 +1,8 @@
 //! Values: what a field holds, and its text.
 
+use super::ansi::push_ansi;
 use super::out::Out;
-use super::text::{ascii, push_ansi};
+use super::text::ascii;
 use super::time;
 use crate::abi::value as ty;
 use etwhy_base::Bytes as _;
