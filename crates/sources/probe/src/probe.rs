@@ -1,8 +1,9 @@
 //! What a probe is.
 
 use crate::error::ProbeError;
-use crate::run::Run;
+use crate::run::{Options, Run};
 use crate::sample::Sample;
+use std::collections::BTreeMap;
 
 /// An operating system that a probe runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,5 +190,23 @@ impl Probe {
     /// Whether it runs on this system.
     pub fn runs_here(&self) -> bool {
         System::this().is_some_and(|system| self.systems.contains(&system))
+    }
+
+    /// The values of its parameters with these options. Who runs several probes asks for all of them before the first one starts.
+    ///
+    /// # Errors
+    /// A sentence if what was set makes no sense.
+    pub fn values(&self, options: &Options) -> Result<BTreeMap<&'static str, String>, String> {
+        let mut values: BTreeMap<&'static str, String> =
+            self.parameters.iter().map(|p| (p.name, p.default(options.quick))).collect();
+        for (name, value) in &options.set {
+            // Whether some probe of the run knows the name is the caller's question.
+            let Some(parameter) = self.parameters.iter().find(|p| p.name == name) else { continue };
+            if let Some(wrong) = parameter.wrong(value) {
+                return Err(format!("{}: {wrong}", self.name));
+            }
+            values.insert(parameter.name, value.clone());
+        }
+        Ok(values)
     }
 }

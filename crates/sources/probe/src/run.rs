@@ -1,9 +1,10 @@
 //! What a probe gets while it runs.
 
+mod rounds;
+
 use crate::clock::{Moment, Spent, nanos};
 use crate::error::ProbeError;
 use crate::interrupt::Interrupt;
-use crate::probe::Probe;
 use crate::sample::{Case, Laps, Sample};
 use crate::scratch::Scratch;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub struct Options {
     pub rounds: u32,
     /// Where files are made.
     pub folder: PathBuf,
-    /// How to start this program so that it does what [`Probe::child`] says: program and first arguments. The probe's name and
+    /// How to start this program so that it does what [`child`](crate::Probe::child) says: program and first arguments. The probe's name and
     /// its own arguments follow.
     pub child: Vec<PathBuf>,
     /// What was set: `name` and `value`.
@@ -34,7 +35,8 @@ pub struct Options {
 pub struct Run<'a> {
     /// What users chose.
     pub options: &'a Options,
-    probe: &'static Probe,
+    /// Its probe's name.
+    probe: &'static str,
     parameters: BTreeMap<&'static str, String>,
     interrupt: &'a Interrupt,
     progress: Progress<'a>,
@@ -59,80 +61,7 @@ pub struct Made {
     pub start: Instant,
 }
 
-/// The parameters that `probe` has with these options. Who runs several probes asks for all of them before the first one starts.
-///
-/// # Errors
-/// A sentence if what was set makes no sense.
-pub fn parameters(
-    probe: &'static Probe,
-    options: &Options,
-) -> Result<BTreeMap<&'static str, String>, String> {
-    let mut parameters: BTreeMap<&'static str, String> =
-        probe.parameters.iter().map(|p| (p.name, p.default(options.quick))).collect();
-    for (name, value) in &options.set {
-        // Whether some probe of the run knows the name is the caller's question.
-        let Some(parameter) = probe.parameters.iter().find(|p| p.name == name) else { continue };
-        if let Some(wrong) = parameter.wrong(value) {
-            return Err(format!("{}: {wrong}", probe.name));
-        }
-        parameters.insert(parameter.name, value.clone());
-    }
-    Ok(parameters)
-}
-
 impl<'a> Run<'a> {
-    /// Runs `probe` as often as `options` say.
-    ///
-    /// # Errors
-    /// A sentence if what was set makes no sense. What goes wrong later stands in [`Made::error`].
-    pub fn all_rounds(
-        probe: &'static Probe,
-        options: &'a Options,
-        interrupt: &'a Interrupt,
-        progress: Progress<'a>,
-    ) -> Result<Made, String> {
-        Run::rounds(probe, options, 0..options.rounds.max(1), interrupt, progress)
-    }
-
-    /// Runs some rounds of `probe`: between rounds others may change the machine.
-    ///
-    /// # Errors
-    /// As [`Run::all_rounds`].
-    pub fn rounds(
-        probe: &'static Probe,
-        options: &'a Options,
-        rounds: std::ops::Range<u32>,
-        interrupt: &'a Interrupt,
-        progress: Progress<'a>,
-    ) -> Result<Made, String> {
-        let mut run = Run {
-            options,
-            probe,
-            parameters: parameters(probe, options)?,
-            interrupt,
-            progress,
-            start: Instant::now(),
-            round: 0,
-            samples: Vec::new(),
-            notes: Vec::new(),
-        };
-        let mut error = None;
-        for round in rounds {
-            run.round = round;
-            if let Err(reason) = run.goes_on().and_then(|()| (probe.run)(&mut run)) {
-                error = Some(reason);
-                break;
-            }
-        }
-        Ok(Made {
-            samples: run.samples,
-            notes: run.notes,
-            parameters: run.parameters,
-            error,
-            start: run.start,
-        })
-    }
-
     /// The number that a parameter has.
     pub fn number(&self, name: &str) -> u64 {
         self.parameters.get(name).and_then(|text| text.replace('_', "").parse().ok()).unwrap_or(0)
@@ -195,11 +124,11 @@ impl<'a> Run<'a> {
         Scratch::new(parent, needed)
     }
 
-    /// This program again, so that it does what [`Probe::child`] says.
+    /// This program again, so that it does what [`child`](crate::Probe::child) says.
     pub fn child(&self, arguments: &[&str]) -> Command {
         let mut words = self.options.child.iter();
         let mut command = Command::new(words.next().map_or(Path::new("etwhy"), PathBuf::as_path));
-        command.args(words).arg(self.probe.name).args(arguments);
+        command.args(words).arg(self.probe).args(arguments);
         command
     }
 

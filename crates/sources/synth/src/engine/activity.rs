@@ -1,10 +1,10 @@
 //! `[[thread_activity]]`: a thread runs, waits, is readied by somebody, waits for a processor, runs again.
 
-use super::cpus::{Running, Switch};
+use super::cpus::Running;
 use super::interrupts::Dpc;
 use super::sampler::Load;
 use super::stack::Owner;
-use super::{Engine, Source, Style};
+use super::{Engine, Source, Style, Switch};
 use crate::error::Result;
 use crate::model::{Frames, OneOrMany, ThreadActivity};
 use crate::value::{Dist, Draw};

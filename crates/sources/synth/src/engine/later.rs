@@ -1,8 +1,8 @@
 //! What is to happen at a moment that only became known while the scenario ran: ends of short runs and of
 //! interrupts, returns of blocked calls.
 
-use super::Engine;
-use super::cpus::{Running, Switch};
+use super::cpus::Running;
+use super::{Engine, Switch};
 use etwhy_decode::kernel::events as kernel;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

@@ -10,10 +10,10 @@ mod objects;
 mod sampler;
 mod stack;
 
-pub(crate) use crate::world::Style;
+pub(crate) use crate::world::{Style, Switch};
 pub(crate) use activity::activity;
 pub(crate) use arrivals::Arrivals;
-pub(crate) use cpus::{Cpus, Running, Switch};
+pub(crate) use cpus::{Cpus, Running};
 pub(crate) use durations::Durations;
 pub(crate) use interrupts::{Interrupts, interrupts};
 pub(crate) use later::{Action, Pause, Then};

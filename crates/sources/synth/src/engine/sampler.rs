@@ -5,9 +5,9 @@
 //! be on); whole credits are spent on threads, the rest is kept, so that shares come out right over time.
 
 use super::arrivals::burst;
-use super::cpus::{Running, Switch};
+use super::cpus::Running;
 use super::stack::Owner;
-use super::{Engine, Source, Style};
+use super::{Engine, Source, Style, Switch};
 use crate::error::{Result, SourceText};
 use crate::model::{Common, Samples};
 use crate::value::{Dist, Draw};

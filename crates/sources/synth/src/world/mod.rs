@@ -7,6 +7,7 @@ mod objects;
 mod processes;
 mod stack_style;
 mod stacks;
+mod switch;
 
 pub(crate) use images::{Images, Module};
 pub(crate) use machine::{Factors, Facts, LossRange};
@@ -15,6 +16,7 @@ pub(crate) use objects::{FAULT, FLUSH, Objects, READ, SLEEP, WRITE, Wait};
 pub(crate) use processes::{Process, Processes, parse_sid};
 pub(crate) use stack_style::Style;
 pub(crate) use stacks::{Frame, Stack, StackSet, Stacks};
+pub(crate) use switch::Switch;
 
 use crate::error::{Result, SourceText};
 use crate::model::{Common, Text};

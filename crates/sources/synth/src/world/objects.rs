@@ -1,6 +1,6 @@
 //! Locks, queues and disks: what threads wait for, and what such a wait looks like.
 
-use crate::engine::Switch;
+use super::Switch;
 use crate::error::{Result, SourceText, one_of};
 use crate::model::Text;
 use crate::value::Dist;

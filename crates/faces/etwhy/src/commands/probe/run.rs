@@ -10,7 +10,7 @@ use etwhy_export::{ExportError, replace_file, sanitize};
 use etwhy_probe::compare::{self, tax::PER_DAY};
 use etwhy_probe::machine::Machine;
 use etwhy_probe::outcome::{Outcome, SCHEMA};
-use etwhy_probe::run::{Options, parameters};
+use etwhy_probe::run::Options;
 use etwhy_probe::show::{compared, page, results};
 use etwhy_probe::who::products;
 use etwhy_probe::{Interrupt, Probe, scratch};
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         set,
     };
     for probe in &probes {
-        parameters(probe, &options).map_err(anyhow::Error::msg)?;
+        probe.values(&options).map_err(anyhow::Error::msg)?;
     }
     for path in args.output.iter().chain(&args.html) {
         check_folder_of(path)?;
