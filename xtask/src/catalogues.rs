@@ -1,7 +1,6 @@
 //! The `mod.rs` files that list the files of their folder.
 
-use crate::generated::Generated;
-use crate::repo::Repo;
+use crate::repo::{Generated, Repo};
 use anyhow::Result;
 
 /// Folder of the analyses.

@@ -2,19 +2,11 @@
 
 use crate::catalogues;
 use crate::picture;
-use crate::repo::Repo;
+use crate::repo::{Generated, Repo};
 use crate::schema_page;
 use anyhow::{Result, bail};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
-
-/// A file that is made.
-pub struct Generated {
-    /// Path inside the repository.
-    pub path: &'static str,
-    /// Its text.
-    pub text: String,
-}
 
 /// Writes what is stale. Catalogues come first, because the reference is made by a build that needs them.
 ///

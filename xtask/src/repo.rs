@@ -6,6 +6,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// A file of the repository that is made from others.
+pub struct Generated {
+    /// Path inside the repository.
+    pub path: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
 /// The repository.
 pub struct Repo {
     root: PathBuf,

@@ -11,7 +11,6 @@
 //! short one.
 #![forbid(unsafe_code)]
 
-pub mod damage;
 pub mod driver;
 pub mod etl_mutate;
 pub mod hostile;

@@ -3,6 +3,11 @@
 use crate::plan::{Actor, Plan};
 use serde_json::Value;
 
+/// Below this multiple of its limit a cause must not be named above info.
+pub const SILENT: f64 = 0.8;
+/// From this multiple on it must be named; between the two either answer is right.
+pub const DUE: f64 = 1.2;
+
 /// A kind of cause.
 pub struct Kind {
     /// Its name in tables.

@@ -6,11 +6,6 @@ use crate::kinds;
 use crate::plan::Plan;
 use crate::random::Random;
 
-/// Below this multiple of its limit a cause must not be named above info.
-pub const SILENT: f64 = 0.8;
-/// From this multiple on it must be named; between the two either answer is right.
-pub const DUE: f64 = 1.2;
-
 /// A cause on a machine.
 pub struct Cause {
     /// Of which kind.
@@ -155,6 +150,7 @@ fn choose(random: &mut Random, wanted: Option<&'static Kind>) -> Vec<&'static Ki
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cause::SILENT;
 
     #[test]
     fn a_seed_is_a_machine() {

@@ -2,8 +2,7 @@
 #![forbid(unsafe_code)]
 
 use anyhow::{Context as _, Result, bail};
-use etwhy_truth::cause::Kind;
-use etwhy_truth::machine::DUE;
+use etwhy_truth::cause::{DUE, Kind};
 use etwhy_truth::run::{Done, Runner, neighbour};
 use etwhy_truth::score::Verdict;
 use etwhy_truth::table::{Table, figures};

@@ -1,7 +1,7 @@
 //! Compares a report with what was planted.
 
-use crate::cause::{Names, Planted, Whom};
-use crate::machine::{Cause, DUE, SILENT};
+use crate::cause::{DUE, Names, Planted, SILENT, Whom};
+use crate::machine::Cause;
 use crate::report::{Hit, Report};
 
 /// What became of a cause.

@@ -4,11 +4,12 @@
 //! What each buffer holds is not asked of the reader's own bookkeeping: a buffer is read in a file of its own,
 //! together with buffer 0, which says how the file is packed.
 
+use super::target::accepted;
+use super::trace::open;
 use crate::etl_mutate::buffers;
 use crate::mutate::{EXTREMES, put};
 use crate::scratch;
 use crate::seeds::{Seed, traces};
-use crate::targets::{accepted, open_trace};
 use etwhy_base::Bytes;
 use etwhy_base::rng::Rng;
 use etwhy_etl::abi::{buffer, header, logfile};
@@ -42,7 +43,7 @@ struct Expected {
 
 fn walk(data: &[u8]) -> Option<Walked> {
     let path = scratch::file("damage.etl", data)?;
-    let files = [open_trace(&path, data.len().is_multiple_of(2).then_some(500))?];
+    let files = [open(&path, data.len().is_multiple_of(2).then_some(500))?];
     let mut ledger = Ledger::new();
     let timeline = Timeline::read(&files, &mut ledger);
     let mut records = Records::new();

@@ -1,5 +1,6 @@
 //! Targets of the sources of meaning. What a source makes of its input is applied to payloads at once.
 
+use super::target::accepted;
 use crate::seeds::{self, Seed};
 use etwhy_base::{Bytes, Guid};
 use etwhy_decode::format::to_json;
@@ -52,11 +53,11 @@ pub fn apply(schema: EventSchema) {
 /// `TRACE_EVENT_INFO` and `EVENT_MAP_INFO`.
 pub fn metadata(data: &[u8]) {
     if let Some(info) = etwhy_decode::metadata::event_info(data) {
-        super::accepted();
+        accepted();
         apply(info.schema);
     }
     if let Some((_, map)) = etwhy_decode::metadata::map_info(data) {
-        super::accepted();
+        accepted();
         assert!(map.entries.len() <= data.len());
     }
 }
@@ -76,7 +77,7 @@ pub fn tracelogging(data: &[u8]) {
     let _ = etwhy_decode::tracelogging::provider_traits(traits);
     let _ = etwhy_decode::tracelogging::event_name(item);
     if let Some(schema) = etwhy_decode::tracelogging::schema(Guid::ZERO, item, Some(traits), 0) {
-        super::accepted();
+        accepted();
         apply(schema);
     }
 }
@@ -105,7 +106,7 @@ pub fn manifest(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Ok(providers) = etwhy_decode::manifest::parse(&text) else { return };
     for event in providers.into_iter().flat_map(|p| p.events).take(50) {
-        super::accepted();
+        accepted();
         apply((*event.schema).clone());
     }
 }
@@ -153,7 +154,7 @@ pub fn chunks(data: &[u8]) {
         let record =
             Record { bytes: &bytes, kind: HeaderKind::Event64, ticks: 0, cpu: 0, logger_id: 0, file: 0 };
         if let Some(provider) = collector.add(&record, &mut ledger) {
-            super::accepted();
+            accepted();
             assert!(provider.events.len() <= 1 << 20);
         }
     }
@@ -169,7 +170,7 @@ pub fn tmf(data: &[u8]) {
     for guid in guids {
         for number in 10..20 {
             if let Some(schema) = set.schema(guid, number) {
-                super::accepted();
+                accepted();
                 apply((**schema).clone());
             }
         }
@@ -198,7 +199,7 @@ pub fn kernel(data: &[u8]) {
     let Some((head, payload)) = data.split_first_chunk::<4>() else { return };
     let layouts = KernelLayouts::builtin();
     let Some(schema) = layouts.schema(head[0], head[1], u16::from(head[2])) else { return };
-    super::accepted();
+    accepted();
     for pointer_size in [4, 8] {
         let decoded = read(schema, payload, pointer_size);
         assert!(decoded.rest.len() <= payload.len());

@@ -1,5 +1,6 @@
 //! Targets that read event logs and the resources of message files.
 
+use super::target::accepted;
 use crate::scratch;
 use crate::seeds::Seed;
 use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, Value};
@@ -81,7 +82,7 @@ pub fn log(data: &[u8]) {
     }
     assert_eq!(seen.first(), seen.last());
     if seen.iter().any(|(records, fields)| *records > 0 && *fields > 0) {
-        super::accepted();
+        accepted();
     }
     let counted = count(&log, 1).map(|c| c.all.records).unwrap_or(0);
     assert_eq!(seen.first().map(|s| s.0), Some(counted), "counts and records agree");
@@ -121,7 +122,7 @@ pub fn log_seeds(corpus: &Path, limit: usize) -> Vec<Seed> {
 /// Resources of a message file.
 pub fn message_file(data: &[u8]) {
     if pe::read(data).is_ok() {
-        super::accepted();
+        accepted();
     }
 }
 

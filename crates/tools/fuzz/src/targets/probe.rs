@@ -1,5 +1,6 @@
 //! Files of results of probes.
 
+use super::target::accepted;
 use crate::seeds::Seed;
 use etwhy_doc::terminal::Terminal;
 use etwhy_probe::compare;
@@ -29,7 +30,7 @@ pub fn results(data: &[u8]) {
     let Ok(db) = tables::database(&files, states.as_ref(), None, &Memory::unlimited()) else { return };
     assert_eq!(db.get("probe_run").map(|table| table.rows()), Some(rows), "each sample is a row");
     if states.is_some() {
-        super::accepted();
+        accepted();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Targets that read symbols: PDBs, export tables, files of the compact cache.
 
+use super::target::accepted;
 use crate::hostile;
 use crate::scratch;
 use crate::seeds::Seed;
@@ -30,7 +31,7 @@ pub fn image(data: &[u8]) {
 
 /// Looks addresses up and shows all names there in every form.
 fn look(module: &ModuleSymbols) {
-    super::accepted();
+    accepted();
     for rva in (0x1000..0x1210).step_by(3).chain([0, 1, 0x7FFF_FFFF, u32::MAX]) {
         let Some(symbol) = module.lookup(rva) else { continue };
         let mut places = 0;

@@ -1,5 +1,6 @@
 //! Targets that read text, and archives.
 
+use super::target::accepted;
 use crate::scratch;
 use crate::seeds::{self, SCENARIO, Seed};
 use etwhy_etl::Ledger;
@@ -13,7 +14,7 @@ pub fn breakpad(data: &[u8]) {
     let Ok(module) = etwhy_symbols::breakpad::read(data, Path::new("mutant.sym"), None, "") else { return };
     for rva in [0, 1, 0xFFF, 0x1000, 0x1009, 0x2000, 0x3010, 0x7FFF_FFFF, u32::MAX] {
         if let Some(symbol) = module.lookup(rva) {
-            super::accepted();
+            accepted();
             assert!(symbol.places.count() <= data.len() + 1);
         }
     }
@@ -35,7 +36,7 @@ pub fn loggers(data: &[u8]) {
     let listed: usize = found.iter().map(|l| 1 + l.providers.len() + l.kernel_flags.len()).sum();
     assert!(listed <= data.len());
     if listed > 0 {
-        super::accepted();
+        accepted();
     }
 }
 
@@ -57,7 +58,7 @@ pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     // The error names its place, so it is made up too.
     if etwhy_synth::Scenario::parse(&text, "mutant.toml").map_err(|e| e.to_string()).is_ok() {
-        super::accepted();
+        accepted();
     }
 }
 
@@ -75,15 +76,15 @@ pub fn filter(data: &[u8]) {
     for line in text.lines().take(50) {
         if let Some(keys) = line.strip_prefix("sort ") {
             if let Ok(key) = SortKey::parse(keys, table.spec()) {
-                super::accepted();
+                accepted();
                 assert_eq!(Selection::all(&table).sort(&[key], None).len(), table.rows());
             }
         } else if let Some(list) = line.strip_prefix("columns ") {
             if Selection::all(&table).columns(list).is_ok() {
-                super::accepted();
+                accepted();
             }
         } else if let Ok(condition) = Predicate::parse(line, table.spec()) {
-            super::accepted();
+            accepted();
             assert!(Selection::all(&table).filter(&[condition]).len() <= table.rows());
         }
     }
@@ -160,7 +161,7 @@ pub fn archive(data: &[u8]) {
     let mut ledger = Ledger::new();
     if let Ok(files) = etwhy_input::open(&[path], &options, &mut |_| {}, &mut ledger) {
         for file in files {
-            super::accepted();
+            accepted();
             assert!(file.path.starts_with(scratch::folder()), "unpacked to a place that nobody chose");
         }
     }

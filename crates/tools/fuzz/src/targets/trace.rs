@@ -1,5 +1,6 @@
 //! Targets that read traces.
 
+use super::target::accepted;
 use crate::scratch;
 use crate::seeds::{self, Seed};
 use etwhy_analysis::cpu::{Scope, Top};
@@ -34,7 +35,7 @@ pub fn walk(data: &[u8]) {
     let pieces = open(&path, Some(97));
     assert_eq!(mapped.is_some(), pieces.is_some(), "the file opens in one way only");
     let (Some(mapped), Some(pieces)) = (mapped, pieces) else { return };
-    super::accepted();
+    accepted();
     let mut all = Vec::new();
     for files in [[mapped], [pieces]] {
         let mut ledger = Ledger::new();
@@ -72,7 +73,7 @@ pub fn analyse(data: &[u8]) {
 /// As [`analyse`], for a file.
 pub fn analyse_file(path: &Path, chunk: Option<usize>) {
     let Some(file) = open(path, chunk) else { return };
-    super::accepted();
+    accepted();
     let mut ledger = Ledger::new();
     let tables: BTreeSet<String> =
         etwhy_trace::catalog::ALL.iter().flat_map(|a| a.tables).map(|t| t.name.to_string()).collect();
@@ -176,7 +177,7 @@ pub fn decompress(data: &[u8]) {
     };
     let whole = unpack(0xAA, want);
     if !whole.is_empty() {
-        super::accepted();
+        accepted();
     }
     assert!(whole == unpack(0x55, want), "bytes that were never written are given as output");
     // Less asked for: a prefix.
@@ -218,7 +219,7 @@ pub fn record(data: &[u8]) {
     let kind = if kind == 64 { Some(HeaderKind::Message) } else { HeaderKind::from_type(kind) };
     let Some(kind) = kind else { return };
     let record = Record { bytes, kind, ticks: 0, cpu: 0, logger_id: 0, file: 0 };
-    super::accepted();
+    accepted();
     assert!(record.payload().len() <= bytes.len());
     assert!(matches!(record.pointer_size(), 4 | 8));
     let items: usize = record.ext_items().map(|item| item.data.len()).sum();

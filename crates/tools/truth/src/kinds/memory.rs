@@ -1,7 +1,6 @@
 //! Memory and handles that nobody gives back.
 
-use crate::cause::{Kind, Limit, Planted, Target};
-use crate::machine::SILENT;
+use crate::cause::{Kind, Limit, Planted, SILENT, Target};
 use crate::plan::Plan;
 
 pub const KINDS: &[Kind] = &[
