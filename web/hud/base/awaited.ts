@@ -1,6 +1,8 @@
 /** What is still to come: answers that were asked for, and changes that wait for a hand to rest. */
 
 let waiting = 0;
+/** Changes that only wait for a hand to rest. */
+let resting = 0;
 
 /** How much is awaited stands at the page's root: tests and tools see when the page is whole. */
 export function awaited(by: number): void {
@@ -18,9 +20,21 @@ export function pending(): () => void {
   };
 }
 
+function rests(by: number): void {
+  resting += by;
+  document.documentElement.dataset["resting"] = String(resting);
+}
+
 /** Runs something after `delay` milliseconds, and is awaited until then. Returns what takes it back; that may be called at any time. */
 export function later(run: () => void, delay: number): () => void {
-  const close = pending();
+  const awaits = pending();
+  let open = true;
+  rests(1);
+  const close = () => {
+    if (open) rests(-1);
+    open = false;
+    awaits();
+  };
   const timer = setTimeout(() => {
     // What it starts is awaited before it ends itself.
     try {

@@ -18,7 +18,7 @@ import { scalesOf, textsOf } from "./grid/amounts.ts";
 import { leastOf } from "./grid/widths.ts";
 import { Foot } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
-import { Menu, type Item, type MenuAt } from "./pivot/menu.tsx";
+import { Menu, type MenuAt } from "./pivot/menu.tsx";
 
 export type { GridColumn };
 

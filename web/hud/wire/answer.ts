@@ -13,7 +13,8 @@ export interface Answer<T> {
 
 /** Answers of this page, the latest last. */
 const kept = new Map<string, unknown>();
-const KEEP = 60;
+/** A round through all panels asks for some 150. */
+const KEEP = 300;
 /** The window that they are of. */
 let windowOf = 0;
 

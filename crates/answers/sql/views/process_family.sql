@@ -14,11 +14,15 @@
 -- script_upid: The same, but where that is a cmd.exe that started fewer than three of this name, the family that started the
 --   cmd.exe, if it has one that counts: a script calls each tool in a cmd.exe of its own.
 -- program: What tells programs from each other: the name and the family that started it, else its own.
--- starts_anybody: 1 for the shell, services, schedulers and whatever else starts programs because somebody asked for it, else 0.
+-- starts_anybody: 1 for the shell, services, schedulers and whatever else starts programs because somebody asked for it, else 0. An svchost.exe
+--   does so if one of its services does (Task Scheduler, DCOM, Application Information, ...) or none is known; another service does it for itself.
 WITH kin AS (
   SELECT p.upid AS upid, p.name AS name, p.parent_upid AS parent_upid,
          CASE WHEN g.upid IS NOT NULL THEN g.upid WHEN q.upid IS NOT NULL THEN q.upid ELSE p.upid END AS root,
-         CASE WHEN lower(p.name) IN ('smss.exe', 'csrss.exe', 'wininit.exe', 'winlogon.exe', 'userinit.exe', 'explorer.exe', 'sihost.exe', 'services.exe', 'svchost.exe', 'taskeng.exe', 'taskhost.exe', 'taskhostw.exe', 'taskmgr.exe', 'wmiprvse.exe', 'wsmprovhost.exe', 'dllhost.exe', 'runtimebroker.exe', 'sshd.exe', 'psexesvc.exe') THEN 1 ELSE 0 END AS starts_anybody,
+         CASE WHEN lower(p.name) IN ('smss.exe', 'csrss.exe', 'wininit.exe', 'winlogon.exe', 'userinit.exe', 'explorer.exe', 'sihost.exe', 'services.exe', 'taskeng.exe', 'taskhost.exe', 'taskhostw.exe', 'taskmgr.exe', 'wmiprvse.exe', 'wsmprovhost.exe', 'dllhost.exe', 'runtimebroker.exe', 'sshd.exe', 'psexesvc.exe') THEN 1
+              WHEN lower(p.name) <> 'svchost.exe' THEN 0
+              WHEN coalesce(p.services, '') = '' OR lower(p.services) LIKE '%schedule%' OR lower(p.services) LIKE '%dcomlaunch%' OR lower(p.services) LIKE '%appinfo%' OR lower(p.services) LIKE '%seclogon%' OR lower(p.services) LIKE '%bits%' OR lower(p.services) LIKE '%winrm%' OR lower(p.services) LIKE '%gpsvc%' OR lower(p.services) LIKE '%profsvc%' OR lower(p.services) LIKE '%usermanager%' OR lower(p.services) LIKE '%appreadiness%' THEN 1
+              ELSE 0 END AS starts_anybody,
          CASE WHEN lower(p.name) IN ('svchost.exe', 'w3wp.exe', 'dllhost.exe', 'conhost.exe', 'rundll32.exe', 'wmiprvse.exe', 'msiexec.exe', 'cmd.exe', 'powershell.exe', 'pwsh.exe', 'wscript.exe', 'cscript.exe', 'mshta.exe', 'bash.exe', 'sh.exe', 'java.exe', 'javaw.exe', 'dotnet.exe', 'node.exe', 'python.exe', 'pythonw.exe', 'perl.exe', 'ruby.exe', 'php.exe', 'sqlservr.exe') THEN 1 ELSE 0 END AS hosts_anything
   FROM process p
   LEFT JOIN process q ON q.upid = p.parent_upid AND lower(q.name) = lower(p.name)

@@ -15,6 +15,11 @@ export const findings = signal<Lanes["findings"]>(null);
 export const error = signal<string | null>(null);
 export const busy = signal(false);
 
+/** Answers of this window, the latest last: who comes back to a panel sees at once what was there. */
+const kept = new Map<string, Lanes>();
+const KEEP = 24;
+let keptOf = 0;
+
 let width = 0;
 let modes = false;
 let inFlight = false;
@@ -54,6 +59,14 @@ async function ask(): Promise<void> {
   const range: Range = [Math.round(Math.max(first, from - margin)), Math.round(Math.min(end, to + margin))];
   const share = (range[1] - range[0]) / (to - from);
   const key = keyOf();
+  if (keptOf !== tick.peek()) kept.clear();
+  keptOf = tick.peek();
+  const question = JSON.stringify([key, range, width]);
+  const known = kept.get(question);
+  if (known) {
+    data.value = known;
+    return;
+  }
   inFlight = true;
   busy.value = true;
   const close = pending();
@@ -62,7 +75,12 @@ async function ask(): Promise<void> {
     const asked = body(range, Math.min(4096, Math.ceil(width * share * 1.5)));
     const tracks = shownOf(view.value.panel).tracks;
     const lanes = await askLanes(asked, key, abort.signal);
-    data.value = await withTracks(lanes, tracks, { trace: asked.trace, filters: asked.filters }, abort.signal);
+    const answer = await withTracks(lanes, tracks, { trace: asked.trace, filters: asked.filters }, abort.signal);
+    data.value = answer;
+    // While a trace is read there is more to come.
+    if (info.peek()?.stage === "ready" && keptOf === tick.peek()) kept.set(question, answer);
+    const oldest = kept.keys().next().value;
+    if (kept.size > KEEP && oldest !== undefined) kept.delete(oldest);
     error.value = null;
   } catch (fault) {
     if (!abort.signal.aborted) error.value = fault instanceof Error ? fault.message : String(fault);

@@ -189,6 +189,7 @@ fn rundown(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfBusy(0.02))
         .costs_cpu(cost, &[&driver])
+        .also(&["security.driver-hot-path"])
 }
 
 /// A driver works in the notification of each new process.
