@@ -116,9 +116,30 @@ define_table! {
     }
 }
 
+define_table! {
+    /// Handles that programs opened in the trace, by process, type and the library that asked for them.
+    pub table HANDLE_LIBRARY: HandleLibraryRow = "handle_library" {
+        version: 1,
+        /// Process in whose table they are.
+        upid: i32 [None, Process],
+        /// Number of the type (table `handle_leak` has its name).
+        type_number: i32 [None, Other],
+        /// Innermost module on the stack that is not of Windows' own libraries: the program itself, or a library in it.
+        library: Sym [None, Name],
+        /// Handles opened, duplicates into the process included.
+        creates: i64 [Count, Count],
+        /// Of these, handles that were closed, but not those that ended with the process.
+        closes: i64 [Count, Count],
+        /// Of these, handles that are open at the end.
+        outstanding: i64 [Count, Count],
+        /// Of those that are open at the end, handles opened in the last quarter of the trace.
+        quarter4_count: i64 [Count, Count],
+    }
+}
+
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
-    tables: &[&POOL_LEAK, &COMMIT_LEAK, &HANDLE_OPENER],
+    tables: &[&POOL_LEAK, &COMMIT_LEAK, &HANDLE_OPENER, &HANDLE_LIBRARY],
     reads: reads::<(
         TraceRow,
         KernelClassRow,
@@ -189,11 +210,9 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let (facts, stacks) = if any { (Facts::read(db, false), Stacks::read(db)) } else { Default::default() };
     let fold = Fold { facts, stacks, groups: Vec::new() };
     let quarters = Quarters::of(db);
-    Ok(vec![
-        pool(db, memory, &fold, &quarters)?,
-        commit(db, memory, &fold, &quarters)?,
-        handles(db, memory, &fold, &quarters)?,
-    ])
+    let mut tables = vec![pool(db, memory, &fold, &quarters)?, commit(db, memory, &fold, &quarters)?];
+    tables.extend(handles(db, memory, &fold, &quarters)?);
+    Ok(tables)
 }
 
 fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
@@ -288,12 +307,22 @@ fn commit(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> e
     rows.finish(&freeze(strings, db)?)
 }
 
-fn handles(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+/// Those of drivers, and those of libraries.
+fn handles(
+    db: &Database,
+    memory: &Memory,
+    fold: &Fold,
+    quarters: &Quarters,
+) -> etwhy_table::Result<[Table; 2]> {
+    let (facts, stacks) = (&fold.facts, &fold.stacks);
     let mut strings = Strings::new();
-    let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
+    // Of each stack the driver and the library.
+    let mut openers: BTreeMap<i64, (u32, u32)> = BTreeMap::new();
     let mut types: BTreeMap<i64, Sym> = BTreeMap::new();
     // By process, number of the type and driver: what is left, and how many were closed.
     let mut sums: BTreeMap<(i64, i64, u32), (Taken, i64)> = BTreeMap::new();
+    // The same by library, of those that no driver opened.
+    let mut libraries: BTreeMap<(i64, i64, u32), (Taken, i64)> = BTreeMap::new();
     for row in &db.read_or_empty::<HandleRow>() {
         let Some(upid) = row.upid() else { continue };
         if row.opened_by() == "rundown" {
@@ -303,12 +332,19 @@ fn handles(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> 
         if let Some(name) = row.object_type() {
             types.entry(number).or_insert_with(|| strings.intern(name));
         }
-        let driver = *drivers
-            .entry(row.stack_id().unwrap_or(-1))
-            .or_insert_with_key(|&stack| fold.owner(&fold.stacks.get(stack)));
-        let (taken, closes) = sums.entry((upid, number, driver)).or_default();
-        taken.add(1, i64::from(row.closed_by().is_none()), quarters.at(row.ts_ns()));
-        add(closes, i64::from(row.closed_by() == Some("close")));
+        let (driver, library) = *openers.entry(row.stack_id().unwrap_or(-1)).or_insert_with_key(|&stack| {
+            let part = stacks.get(stack);
+            let own = part.user.iter().find(|frame| !facts.is_system_library(**frame));
+            (fold.owner(&part), own.map_or(NONE, |&frame| facts.module_of(frame)))
+        });
+        let count = |(taken, closes): &mut (Taken, i64)| {
+            taken.add(1, i64::from(row.closed_by().is_none()), quarters.at(row.ts_ns()));
+            add(closes, i64::from(row.closed_by() == Some("close")));
+        };
+        count(sums.entry((upid, number, driver)).or_default());
+        if driver == NONE && library != NONE {
+            count(libraries.entry((upid, number, library)).or_default());
+        }
     }
     let mut rows = TableBuilder::<HandleOpenerRow>::new(memory);
     for ((upid, number, driver), (taken, closes)) in sums {
@@ -329,7 +365,22 @@ fn handles(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> 
             quarter4_count,
         });
     }
-    rows.finish(&freeze(strings, db)?)
+    let mut of_libraries = TableBuilder::<HandleLibraryRow>::new(memory);
+    for ((upid, number, library), (taken, closes)) in libraries {
+        let (Some(upid), Some(type_number)) = (id(upid), id(number)) else { continue };
+        let Some(module) = facts.module(library).filter(|module| !module.name.is_empty()) else { continue };
+        of_libraries.push(HandleLibraryRow {
+            upid,
+            type_number,
+            library: strings.intern(&module.name),
+            creates: taken.count,
+            closes,
+            outstanding: taken.left,
+            quarter4_count: taken.quarters[3],
+        });
+    }
+    let strings = freeze(strings, db)?;
+    Ok([rows.finish(&strings)?, of_libraries.finish(&strings)?])
 }
 
 #[cfg(test)]
@@ -463,10 +514,12 @@ mod tests {
             vec![N(330), Null, T("File"), N(37), N(0), T("create"), T("unseen")],
         ];
         db.insert(table("handle", columns, &rows));
-        derived(&mut db, &["handle_opener"]);
+        derived(&mut db, &["handle_opener", "handle_library"]);
         let columns = "upid object_type type_number driver creates closes outstanding \
                        quarter1_count quarter2_count quarter3_count quarter4_count";
         let rows = shown(db.get("handle_opener").unwrap(), columns, 1);
         rows.are(&["0 File 37 sync.sys 4 1 3 1 1 0 1", "7 File 37 - 3 0 2 0 0 2 0"]);
+        let columns = "upid type_number library creates closes outstanding quarter4_count";
+        shown(db.get("handle_library").unwrap(), columns, 1).are(&["7 37 app.exe 2 0 1 0"]);
     }
 }
