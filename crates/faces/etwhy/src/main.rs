@@ -9,6 +9,7 @@ mod exit;
 mod knowledge;
 mod open;
 mod options;
+mod own;
 mod progress;
 mod report;
 mod resolve_extract;

@@ -113,8 +113,8 @@ impl Files {
         let Some(was) = places.first() else { return Err("the store names no file of it".to_owned()) };
         Err(match self.places(&was.path).find(|path| path.is_file()) {
             Some(path) => format!("{} has changed since it was read", path.display()),
-            None if is_elsewhere(&was.path) => format!(
-                "{} is on another machine, which is only asked for what is below a folder that is named: --folder DIR",
+            None if !is_here(&was.path) => format!(
+                "{} is no path of this machine; what is elsewhere is only looked for below a folder that is named: --folder DIR",
                 was.path.display()
             ),
             None => {
@@ -137,16 +137,23 @@ impl Files {
                 .collect();
             ends
         });
-        let there = (!is_elsewhere(was)).then(|| was.to_path_buf());
+        let there = is_here(was).then(|| was.to_path_buf());
         there.into_iter().chain(below)
     }
 }
 
-/// A path that Windows looks for on another machine, where it logs on for that: a store that came from somebody else could name any.
-fn is_elsewhere(path: &Path) -> bool {
-    let text = path.to_string_lossy().replace('/', "\\");
-    let is_drive = |rest: &str| rest.as_bytes().get(1) == Some(&b':');
-    text.starts_with("\\\\") && !text.strip_prefix("\\\\?\\").is_some_and(is_drive)
+/// A path from the root of a drive or of this system. A store that came from somebody else could name anything: a machine where Windows logs
+/// on to look (`\\server`, `\??\UNC\server`), a device, a name that is an option.
+fn is_here(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    if cfg!(windows) { is_on_drive(&text) } else { text.starts_with('/') && !text.starts_with("//") }
+}
+
+/// `C:\` or `\\?\C:\`, with slashes of either kind.
+fn is_on_drive(path: &str) -> bool {
+    let text = path.replace('/', "\\");
+    let drive = text.strip_prefix("\\\\?\\").unwrap_or(&text);
+    matches!(drive.as_bytes(), [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
 /// A name that leads nowhere else.
@@ -188,14 +195,31 @@ mod tests {
         assert_eq!(found(&[("c", &here, 5)], &[]), Ok(vec![here.clone()]));
         assert!(found(&[("c", &here, 6)], &[]).unwrap_err().contains("changed"));
         let gone = Path::new("\\\\server\\share\\pc1\\a.etl");
-        assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("on another machine"));
-        for elsewhere in
-            ["\\\\server\\share\\a.etl", "//server/share/a.etl", "\\\\?\\UNC\\server\\share\\a.etl"]
-        {
-            assert!(is_elsewhere(Path::new(elsewhere)), "{elsewhere}");
+        assert!(found(&[("c", gone, 3)], &[]).unwrap_err().contains("no path of this machine"));
+        for elsewhere in [
+            r"\\server\share\a.etl",
+            "//server/share/a.etl",
+            r"\/server\share\a.etl",
+            r"\\?\UNC\server\share\a.etl",
+            r"\??\UNC\server\share\a.etl",
+            "/??/UNC/server/share/a.etl",
+            r"\\.\UNC\server\share\a.etl",
+            r"\\.\pipe\a.etl",
+            r"\\?\GLOBALROOT\Device\Mup\server\share\a.etl",
+            r"\Device\Mup\server\share\a.etl",
+            "C:a.etl",
+            "--sqlite=a.etl",
+            "srv*https://server",
+            "a.etl",
+            "",
+        ] {
+            assert!(!is_on_drive(elsewhere), "{elsewhere}");
+            let is_unix = cfg!(unix) && elsewhere.starts_with("/?");
+            assert_eq!(is_here(Path::new(elsewhere)), is_unix, "{elsewhere}");
         }
-        for here in ["\\\\?\\C:\\traces\\a.etl", "C:\\traces\\a.etl", "/traces/a.etl", "a.etl"] {
-            assert!(!is_elsewhere(Path::new(here)), "{here}");
+        for here in [r"\\?\C:\traces\a.etl", r"C:\traces\a.etl", "c:/traces/a.etl"] {
+            assert!(is_on_drive(here), "{here}");
+            assert_eq!(is_here(Path::new(here)), cfg!(windows), "{here}");
         }
         assert_eq!(found(&[("c", gone, 3)], &[&at("moved")]), Ok(vec![moved.clone()]));
         // A copy that is still there does as well; two contents are two files.

@@ -5,7 +5,6 @@ use super::record::followed;
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::size;
-use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -66,8 +65,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// This program, as it was started, to follow the recording in a folder.
 fn follower(folder: &Path) -> anyhow::Result<process::Command> {
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let mut command = process::Command::new(program);
+    let mut command = process::Command::new(crate::own::program()?);
     command.args(std::env::args_os().skip(1)).arg("--recorded").arg(folder);
     Ok(command)
 }

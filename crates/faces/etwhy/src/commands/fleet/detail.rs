@@ -1,9 +1,11 @@
 //! `etwhy fleet detail`: the tables of single traces that a store leaves out, from the traces themselves.
 
 use crate::exit::Exit;
+use crate::own;
 use anyhow::{Context as _, anyhow, bail};
 use etwhy_fleet::files::Files;
 use etwhy_fleet::{Fleet, Store};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -49,24 +51,51 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.output).with_context(|| format!("{}", args.output.display()))?;
     let mut exit = Exit::Done;
     for (id, list) in &chosen {
-        let mut command = Command::new(std::env::current_exe().context("cannot tell where this program is")?);
-        command
-            .arg("extract")
-            .args(list)
-            .arg("--merge")
-            .arg("-o")
-            .arg(args.output.join(format!("trace_id={id}")));
-        if let Some(only) = &args.only {
-            command.arg("--only").arg(only);
-        }
-        if args.quiet {
-            command.arg("--quiet");
-        }
-        match command.status().context("cannot start `etwhy extract`")?.code() {
+        match extract(args, id, list)?.status().context("cannot start `etwhy extract`")?.code() {
             Some(0) => {}
             Some(1) => exit = Exit::InPart,
             _ => bail!("trace {id} could not be extracted"),
         }
     }
     Ok(exit)
+}
+
+/// Ids and paths are the store's, and a store may come from anybody.
+fn extract(args: &Args, id: &str, files: &[PathBuf]) -> anyhow::Result<Command> {
+    let mut command = Command::new(own::program()?);
+    let mut output = OsString::from("--output=");
+    output.push(args.output.join(format!("trace_id={id}")));
+    command.args(["extract", "--merge"]).arg(output);
+    if let Some(only) = &args.only {
+        command.arg(format!("--only={only}"));
+    }
+    if args.quiet {
+        command.arg("--quiet");
+    }
+    Ok(own::ending_with(command, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_store_is_no_option() {
+        let args = Args {
+            store: "store".into(),
+            traces: Vec::new(),
+            output: "-out".into(),
+            only: Some("-x".to_owned()),
+            folder: Vec::new(),
+            quiet: true,
+        };
+        let files = ["--force".into(), "--sqlite=x".into(), "/a.etl".into()];
+        let command = extract(&args, "a1", &files).unwrap();
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let (options, paths) = words.split_at(words.iter().position(|word| word == "--").unwrap());
+        assert_eq!(paths, ["--", "--force", "--sqlite=x", "/a.etl"]);
+        assert_eq!(options[..2], ["extract", "--merge"]);
+        assert!(options[2].starts_with("--output=-out") && options[2].ends_with("trace_id=a1"), "{options:?}");
+        assert_eq!(options[3..], ["--only=-x", "--quiet"]);
+    }
 }

@@ -4,6 +4,7 @@ use super::reading::Reading;
 use crate::command::PROGRAM;
 use crate::exit::Exit;
 use crate::options::document::MarkdownArgs;
+use crate::own;
 use crate::progress::Bar;
 use crate::report::terminal::out;
 use anyhow::{Context as _, bail};
@@ -76,7 +77,7 @@ impl Own {
     /// So many at a time, each with so much memory.
     pub fn new(reading: &Reading, settings_id: &str, jobs: usize, memory: u64) -> anyhow::Result<Own> {
         Ok(Own {
-            program: std::env::current_exe().context("cannot tell where this program is")?,
+            program: own::program()?,
             options: reading.options(),
             settings_id: settings_id.to_owned(),
             threads: (processors() / jobs).max(1),
@@ -101,14 +102,11 @@ impl Host for Own {
         if let Some(trace_id) = trace_id {
             command.arg("--merge").arg(format!("--trace-id={trace_id}"));
         }
-        command.arg("--").args(files);
-        command
+        own::ending_with(command, files)
     }
 
     fn identify(&self, files: &[&Path]) -> Command {
-        let mut command = self.command("identify");
-        command.arg("--").args(files);
-        command
+        own::ending_with(self.command("identify"), files)
     }
 }
 

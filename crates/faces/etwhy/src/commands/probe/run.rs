@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let interrupt = Interrupt::new();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be caught")?;
-    let program = std::env::current_exe().context("the path of this program")?;
+    let program = crate::own::program()?;
     let options = Options {
         quick: args.quick,
         rounds: args.rounds,

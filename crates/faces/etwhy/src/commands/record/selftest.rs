@@ -1,6 +1,7 @@
 //! `etwhy record selftest`: records work whose truth is known, and compares.
 
 use crate::exit::Exit;
+use crate::own;
 use crate::report::terminal::{out, text};
 use anyhow::{Context as _, bail};
 use etwhy_doc::terminal::Terminal;
@@ -78,10 +79,10 @@ fn work(here: &mut Here, folder: &Path) -> anyhow::Result<Truth> {
 /// One number of the trace, as another etwhy reads it.
 fn ask(files: &[PathBuf], sql: &str) -> Result<f64, String> {
     let asked = || -> anyhow::Result<f64> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(own::program()?);
         // They are of one recording, whatever came of its sessions.
-        command.arg("sql").args(files).args(["--merge", "--quiet", "--format", "csv", "-c", sql]);
-        let output = command.output()?;
+        command.args(["sql", "--merge", "--quiet", "--format", "csv", "-c", sql]);
+        let output = own::ending_with(command, files).output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         match said.lines().nth(1).and_then(|line| line.trim().parse().ok()) {
             Some(number) => Ok(number),

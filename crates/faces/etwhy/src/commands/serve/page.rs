@@ -4,7 +4,8 @@ use super::browser;
 use super::store::OfStore;
 use crate::command::PROGRAM;
 use crate::exit::Exit;
-use anyhow::{Context as _, anyhow};
+use crate::own;
+use anyhow::anyhow;
 use etwhy_hud::{Front, Launcher, Options, Policy, Source};
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -90,7 +91,7 @@ impl Own {
     /// # Errors
     /// If nobody can tell where this program is.
     pub fn new(name: &'static str) -> anyhow::Result<Own> {
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let program = own::program()?;
         let mut words = std::env::args_os().skip(1);
         let before: Vec<OsString> = words.by_ref().take_while(|word| word != name).collect();
         let mut behind = Vec::new();
@@ -136,7 +137,7 @@ impl Launcher for Own {
             command.args(behind);
         } else {
             // Options for following are none for reading what else the page opens.
-            command.args(sources.iter().filter_map(|source| source.path.as_ref()));
+            return own::ending_with(command, sources.iter().filter_map(|source| source.path.as_ref()));
         }
         command
     }
