@@ -42,6 +42,15 @@ pub fn settings_id(program: &str, facts: &[String]) -> String {
     short_id(&format!("{program}\n{}\n{}", contract::VERSION, facts.join("\n")))
 }
 
+/// Most characters of an id: those of this program have 32 digits, or 16 and a number.
+const MOST_OF_ID: usize = 64;
+
+/// True for what may be the name of a trace or a reading: letters, digits and dashes, so that it is a part of a path as it stands.
+pub fn is_id(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=MOST_OF_ID).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
 /// Name of a reading.
 pub fn extract_id(trace_id: &str, settings_id: &str) -> String {
     short_id(&format!("{trace_id}\n{settings_id}"))
@@ -58,6 +67,27 @@ mod tests {
         assert_eq!(by_name.basis, "computer");
         assert_eq!(machine_id(None, Some(" "), "b").id, "b");
         assert_eq!(machine_id(Some("rack 7"), Some("pc-1"), "b").id, "rack 7");
+    }
+
+    #[test]
+    fn an_id_leads_nowhere() {
+        for id in [extract_id("t", "s"), format!("{}-3", extract_id("t", "s")), "a".repeat(64)] {
+            assert!(is_id(&id), "{id}");
+        }
+        for other in [
+            "",
+            "x/../../escaped",
+            "..",
+            r"x\y",
+            "C:",
+            "a b",
+            "a\u{1b}[31m",
+            "a\n",
+            "\u{e9}",
+            &"a".repeat(65),
+        ] {
+            assert!(!is_id(other), "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Parquet files of a store: written without documentation, read by the names of their columns.
 
 use crate::error::{FleetError, Result, damaged, io};
+use crate::ids::is_id;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow_schema::{Schema, SchemaRef};
 use etwhy_export::extract::{ParquetFile, bytes_of_rows, catch, open_regular};
@@ -97,7 +98,7 @@ fn not_written(path: &Path) -> impl FnOnce(ParquetError) -> FleetError {
 /// left out. A store may come from anybody, and so may its files.
 ///
 /// # Errors
-/// If the file is missing, damaged, has a column of another type, or unpacks to more than any that a program of ours wrote.
+/// If the file is missing, damaged, has a column of another type or ids that are none, or unpacks to more than any that a program of ours wrote.
 pub fn read(path: &Path, spec: &TableSpec, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
     let (file, size) = open_regular(path).map_err(io(path))?;
     let most = size.saturating_mul(MOST_TIMES).max(FREE_BYTES);
@@ -132,10 +133,28 @@ pub fn read(path: &Path, spec: &TableSpec, mut each: impl FnMut(RecordBatch) -> 
                 own.unwrap_or_else(|| new_null_array(field.data_type(), count))
             });
             let columns: Vec<ArrayRef> = columns.collect();
-            each(RecordBatch::try_new(wanted.clone(), columns).map_err(|error| bad(error.to_string()))?)
+            let rows =
+                RecordBatch::try_new(wanted.clone(), columns).map_err(|error| bad(error.to_string()))?;
+            check_ids(&rows).map_err(bad)?;
+            each(rows)
         })
     });
     read.unwrap_or_else(|| Err(bad("its parts contradict each other".to_owned())))
+}
+
+/// Names of traces and readings are parts of paths and of command lines: they are what this program makes, or the file is damaged.
+fn check_ids(rows: &RecordBatch) -> std::result::Result<(), String> {
+    for name in ["trace_id", "extract_id"] {
+        let texts = match rows.column_by_name(name).map(ColumnView::new) {
+            Some(ColumnView::Text(_, texts, _) | ColumnView::LongText(texts)) => texts,
+            _ => continue,
+        };
+        if let Some(other) = texts.iter().flatten().find(|id| !is_id(id)) {
+            let shown: String = other.chars().take(40).collect();
+            return Err(format!("`{shown}` is no {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of the texts that were read: those of a dictionary count once, however many batches have it.

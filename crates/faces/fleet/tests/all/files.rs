@@ -20,7 +20,7 @@ fn store(folder: &Path, batches: &[&[Given<'_>]]) -> Store {
             let mut text = |text: &str| strings.intern(text);
             let path = folder.join(path).display().to_string();
             std::fs::write(&path, "12345").unwrap();
-            let extract = text(&format!("reading of {}", traces[0].1));
+            let extract = text(&format!("reading-{}", traces[0].1));
             inputs.push(InputRow {
                 trace_id: text(traces[0].1),
                 machine_id: None,
@@ -85,4 +85,15 @@ fn an_archive_is_the_file_of_a_trace_that_is_alone_in_it() {
     assert_eq!(files.of_trace("f"), at("latest.zip"));
     std::fs::remove_file(folder.path().join("d.etl")).unwrap();
     assert_eq!(files.of_trace("d"), at("d.etl.gz"));
+}
+
+/// The name of a trace becomes the name of a folder.
+#[test]
+fn a_trace_whose_name_is_a_path_is_damage() {
+    for id in ["x/../../escaped", r"x\..\escaped", "..", "a\u{1b}[31m"] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path(), &[&[("a.etl", Some("{}"), &[("", id)])]]);
+        let error = Files::of(&store, &[]).unwrap_err();
+        assert!(matches!(error, etwhy_fleet::FleetError::Damaged { .. }), "{id}: {error}");
+    }
 }

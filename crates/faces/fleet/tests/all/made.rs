@@ -79,7 +79,7 @@ impl Made {
         file: &str,
         batch: i64,
     ) -> OfTrace<'_> {
-        let extract = format!("{trace}/{reading}");
+        let extract = format!("{trace}-{reading}");
         self.traces.push((trace.to_owned(), extract.clone(), batch));
         let ids =
             [("trace_id", trace.to_owned()), ("machine_id", machine.to_owned()), ("extract_id", extract)];

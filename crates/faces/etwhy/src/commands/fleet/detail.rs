@@ -95,7 +95,10 @@ mod tests {
         let (options, paths) = words.split_at(words.iter().position(|word| word == "--").unwrap());
         assert_eq!(paths, ["--", "--force", "--sqlite=x", "/a.etl"]);
         assert_eq!(options[..2], ["extract", "--merge"]);
-        assert!(options[2].starts_with("--output=-out") && options[2].ends_with("trace_id=a1"), "{options:?}");
+        assert!(
+            options[2].starts_with("--output=-out") && options[2].ends_with("trace_id=a1"),
+            "{options:?}"
+        );
         assert_eq!(options[3..], ["--only=-x", "--quiet"]);
     }
 }
