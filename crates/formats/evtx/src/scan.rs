@@ -182,6 +182,7 @@ fn note(event: Result<(), &Fault>, chunk: u64, record: &RecordRef, damage: &mut 
         Err(Fault::Broken(_)) => &anomalies::RECORD_BROKEN,
         Err(Fault::NoTemplate) => &anomalies::NO_TEMPLATE,
         Err(Fault::Empty) => &anomalies::RECORD_EMPTY,
+        Err(Fault::OddNames) => &anomalies::ODD_NAMES,
     };
     let id = record.id;
     damage.note(kind, 1, || format!("record {id} at offset {}", chunk.saturating_add(record.at as u64)));

@@ -104,7 +104,7 @@ impl<const ATTRIBUTE: bool, const SAFE: bool> Escape for Xml<ATTRIBUTE, SAFE> {
     }
 }
 
-/// In names, CDATA sections and instructions of XML, where nothing is escaped; `SAFE` as for [`Xml`].
+/// In XML what is no markup of its own; `SAFE` as for [`Xml`].
 pub struct Markup<const SAFE: bool>;
 
 impl<const SAFE: bool> Escape for Markup<SAFE> {

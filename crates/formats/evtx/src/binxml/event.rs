@@ -22,6 +22,8 @@ pub enum Fault {
     NoTemplate,
     /// It has no binary XML.
     Empty,
+    /// It has names that are none in XML; its XML is whole, with others in their place.
+    OddNames,
 }
 
 /// Reads events; one for each thread. It remembers templates from chunk to chunk.

@@ -27,6 +27,7 @@ pub mod text;
 pub mod time;
 mod tokens;
 mod value;
+mod wellformed;
 mod xml;
 
 pub use cell::Cell;

@@ -12,6 +12,7 @@ use super::raw::Raw;
 use super::text::is;
 use super::tokens::{MOST_DEPTH, NameRef, Token, Tokens, literal_at};
 use super::value::Value;
+use super::wellformed;
 use crate::abi::{token, value as ty};
 use etwhy_base::Bytes as _;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Pattern {
     pub simple: bool,
     /// The XML, if that is literals with holes.
     pub xml: Option<Arc<Steps>>,
+    /// It has names that are none in XML; they are written otherwise.
+    pub odd_names: bool,
 }
 
 /// Patterns of records.
@@ -245,6 +248,7 @@ impl Pattern {
             cells: Box::default(),
             simple: false,
             xml: None,
+            odd_names: false,
         };
         let mut begin = from;
         if chunk.get(from) == Some(&token::FRAGMENT_HEADER) {
@@ -258,6 +262,7 @@ impl Pattern {
         let mut values = 0u16;
         // As `Writer::tokens` writes it.
         let (mut xml, mut in_value, mut is_xml) = (Builder::default(), false, true);
+        let mut in_tag = false;
         let mut names: Vec<String> = Vec::new();
         // As `inline_system` goes: `System` is the first of its name in the root.
         let (mut depth, mut in_system, mut had_system) = (0usize, false, false);
@@ -275,6 +280,11 @@ impl Pattern {
                 xml.markup(&["\""]);
                 in_value = false;
             }
+            // An order of which nothing well-formed comes is followed token by token.
+            let of_tag = matches!(token, Token::Attribute(_) | Token::CloseStart | Token::CloseEmpty);
+            if of_tag != (in_tag && !in_value) {
+                return None;
+            }
             match token {
                 Token::Open(of, _, sized) => {
                     depth += 1;
@@ -287,9 +297,11 @@ impl Pattern {
                         in_system = is(of.raw.get(4..)?, "System");
                     }
                     let name = of.text();
-                    xml.markup(&["<", &name]);
+                    let written = wellformed::name(&name, &mut pattern.odd_names).into_owned();
+                    xml.markup(&["<", &written]);
                     finder.open(&name, &mut each);
-                    names.push(name);
+                    names.push(written);
+                    in_tag = true;
                     pattern.skip(4);
                     pattern.name(&of)?;
                     if sized {
@@ -299,13 +311,14 @@ impl Pattern {
                 Token::Attribute(of) => {
                     attribute = Some(of.raw.get(4..)?);
                     let name = of.text();
-                    xml.markup(&[" ", &name, "=\""]);
+                    xml.markup(&[" ", &wellformed::name(&name, &mut pattern.odd_names), "=\""]);
                     in_value = true;
                     finder.attribute(&name, &mut each);
                     pattern.name(&of)?;
                 }
                 Token::CloseStart => {
                     attribute = None;
+                    in_tag = false;
                     xml.markup(&[">"]);
                     finder.content(&mut each);
                 }
@@ -346,6 +359,7 @@ impl Pattern {
                     depth = depth.checked_sub(1)?;
                     attribute = None;
                     open.pop();
+                    in_tag = false;
                     let name = names.pop();
                     match (token, name) {
                         (Token::End, Some(name)) => xml.markup(&["</", &name, ">"]),

@@ -5,6 +5,7 @@ use super::op::Op;
 use super::plan::Plan;
 use super::tokens::{Broken, MOST_DEPTH, NameRef, Token, Tokens};
 use super::value::Value;
+use super::wellformed::mend;
 use crate::bytes::same;
 use etwhy_base::Bytes as _;
 use std::sync::Arc;
@@ -26,10 +27,12 @@ enum Varying {
 pub struct Program {
     /// GUID of the template.
     pub guid: [u8; 16],
-    /// Instructions, in order of the document.
+    /// Instructions, in order of the document: what they write is well-formed.
     pub ops: Vec<Op>,
     /// Its XML, if that is literals with holes.
     pub xml: Option<Steps>,
+    /// It has names that are none in XML; they are written otherwise.
+    pub odd_names: bool,
     /// Where system values and fields are.
     pub plan: Plan,
     /// The definition without the names that stand in it, to know it again.
@@ -163,8 +166,11 @@ impl Program {
             at = cut + len;
         }
         data.extend_from_slice(whole.get(at..).unwrap_or(&[]));
-        let (plan, xml) = (Plan::from_ops(&ops), steps(&ops));
-        Ok(Program { guid, ops, xml, plan, data: data.into(), varying })
+        // Fields have their names as the log has them.
+        let plan = Plan::from_ops(&ops);
+        let odd_names = mend(&mut ops);
+        let xml = steps(&ops);
+        Ok(Program { guid, ops, xml, odd_names, plan, data: data.into(), varying })
     }
 
     /// True if the definition at `from..to` of the chunk is this one: the same but for what varies.

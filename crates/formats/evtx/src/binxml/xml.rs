@@ -1,52 +1,52 @@
 //! Events as XML, as Windows writes them.
 
-use super::escape::{Escape as _, Markup, Xml, push_raw, push_str, push_utf16, push_value};
+use super::escape::{Escape as _, Xml, push_raw, push_str, push_value};
 use super::event::{Decoder, Event, Fault, MOST_BYTES, Root};
 use super::flat::{Steps, Then};
 use super::op::Op;
 use super::program::Program;
 use super::raw::{Raw, push_values};
-use super::tokens::{self, Broken, Instance, MOST_DEPTH, NameRef, Token, Tokens};
+use super::tokens::{self, Broken, Instance, MOST_DEPTH, Token, Tokens};
 use super::value::{Items, Value};
+use super::wellformed;
 use crate::abi::{token, value as ty};
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Decoder {
     /// Appends the event as XML, on one line. `SAFE`: references stand for what acts on terminals.
     ///
     /// # Errors
-    /// If it cannot be read to its end; what stands before is appended.
+    /// If it cannot be read to its end; what stands before is appended. [`Fault::OddNames`] if all of it is, with other names.
     pub fn push_xml<const SAFE: bool>(&mut self, event: &Event<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let before = out.len();
         let limit = before.saturating_add(MOST_BYTES.saturating_sub(self.spent));
         let chunk = Decoder::parts(event);
         let asks = if let Root::Instance(number, ..) = &event.root { *number } else { 0 };
+        let mut writer = Writer::<SAFE> { decoder: self, chunk, limit, asks, odd_names: false };
         let result = match &event.root {
             Root::Instance(number, _, instance) => {
-                let program = self.templates.get(*number).map(Arc::clone).ok_or(Fault::NoTemplate)?;
-                self.values.clear();
-                Writer::<SAFE> { decoder: self, chunk, limit, asks }.instance_of(&program, instance, 0, out)
+                let program = writer.decoder.templates.get(*number).map(Arc::clone);
+                let program = program.ok_or(Fault::NoTemplate)?;
+                writer.decoder.values.clear();
+                writer.instance_of(&program, instance, 0, out)
             }
-            Root::Pattern(at, from, to) => {
-                match self.patterns.get(*at).and_then(|pattern| pattern.xml.as_ref().map(Arc::clone)) {
-                    Some(steps) => {
-                        Writer::<SAFE> { decoder: self, chunk, limit, asks }.steps(&steps, 0, 0, out)
-                    }
-                    None => Writer::<SAFE> { decoder: self, chunk, limit, asks }.tokens(*from, *to, 0, out),
-                }
-            }
-            Root::Inline(from, to) => {
-                Writer::<SAFE> { decoder: self, chunk, limit, asks }.tokens(*from, *to, 0, out)
-            }
+            Root::Pattern(at, from, to) => match writer.steps_of(*at) {
+                Some(steps) => writer.steps(&steps, 0, 0, out),
+                None => writer.tokens(*from, *to, 0, out),
+            },
+            Root::Inline(from, to) => writer.tokens(*from, *to, 0, out),
         };
+        let odd_names = writer.odd_names;
         self.spent = self.spent.saturating_add(out.len().saturating_sub(before));
-        result.map_err(Fault::Broken)
+        result.map_err(Fault::Broken)?;
+        if odd_names { Err(Fault::OddNames) } else { Ok(()) }
     }
 
     /// Appends the event as XML, on one line.
     ///
     /// # Errors
-    /// If it cannot be read to its end; what stands before is appended.
+    /// As [`Decoder::push_xml`].
     pub fn xml(&mut self, event: &Event<'_>, out: &mut String) -> Result<(), Fault> {
         let mut bytes = Vec::new();
         let result = self.push_xml::<false>(event, &mut bytes);
@@ -68,6 +68,8 @@ struct Writer<'d, 'c, const SAFE: bool> {
     limit: usize,
     /// The template of the event.
     asks: u32,
+    /// Some name was none in XML.
+    odd_names: bool,
 }
 
 impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
@@ -91,6 +93,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         depth: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Broken> {
+        self.odd_names |= program.odd_names;
         let first = self.decoder.values.len();
         let count = push_values(&mut self.decoder.values, instance);
         let arrays = instance.descriptors.iter().any(|[_, _, kind, _]| kind & ty::ARRAY != 0);
@@ -103,6 +106,14 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         };
         self.decoder.values.truncate(first);
         result
+    }
+
+    /// The steps of a pattern, if it has some.
+    fn steps_of(&mut self, at: usize) -> Option<Arc<Steps>> {
+        let pattern = self.decoder.patterns.get(at)?;
+        let steps = pattern.xml.as_ref().map(Arc::clone)?;
+        self.odd_names |= pattern.odd_names;
+        Some(steps)
     }
 
     /// The usual way: literals and values in turns.
@@ -186,10 +197,10 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
                     continue;
                 }
                 Some(Op::Text(text)) => push_str::<Xml<false, SAFE>>(out, text),
-                Some(Op::CData(text)) => markup::<SAFE>(out, &["<![CDATA[", text, "]]>"]),
-                Some(Op::Entity(name)) => markup::<SAFE>(out, &["&", name, ";"]),
+                Some(Op::CData(text)) => markup(out, &["<![CDATA[", text, "]]>"]),
+                Some(Op::Entity(name)) => markup(out, &["&", name, ";"]),
                 Some(Op::Instruction(target, data)) => {
-                    markup::<SAFE>(out, &["<?", target, " ", data, "?>"]);
+                    markup(out, &["<?", target, " ", data, "?>"]);
                 }
                 Some(Op::Substitution { number, .. }) => match self.value(scope, *number) {
                     Value::BinXml(bytes) if !bytes.is_empty() => {
@@ -239,7 +250,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         if out.len() > self.limit {
             return Err(Broken::Large);
         }
-        markup::<SAFE>(out, &["<", name]);
+        markup(out, &["<", name]);
         let mut place = at + 1;
         while let Some(Op::Attribute(name, end)) = program.ops.get(place) {
             if out.len() > self.limit {
@@ -258,7 +269,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         }
         out.push(b'>');
         self.ops(program, place, last, scope, depth, out)?;
-        markup::<SAFE>(out, &["</", name, ">"]);
+        markup(out, &["</", name, ">"]);
         Ok(())
     }
 
@@ -274,7 +285,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
     ) {
         let begin = out.len();
         let mut written = false;
-        markup::<SAFE>(out, &[" ", name, "=\""]);
+        markup(out, &[" ", name, "=\""]);
         for op in program.ops.get(from..to).unwrap_or(&[]) {
             match op {
                 Op::Text(text) | Op::CData(text) => {
@@ -282,7 +293,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
                     written = true;
                 }
                 Op::Entity(name) => {
-                    markup::<SAFE>(out, &["&", name, ";"]);
+                    markup(out, &["&", name, ";"]);
                     written = true;
                 }
                 Op::Substitution { number, optional } => {
@@ -328,12 +339,11 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
         let asks = self.asks;
         let place = (from, to);
         let at = decoder.patterns.find(self.chunk, number, place, asks, &mut decoder.inner, &mut name);
-        let steps = at
-            .and_then(|at| decoder.patterns.get(at))
-            .and_then(|pattern| pattern.xml.as_ref().map(Arc::clone));
-        let Some(steps) = steps else { return self.tokens(from, to, depth, out) };
-        let first = decoder.values.len();
-        decoder.values.append(&mut decoder.inner);
+        let Some(steps) = at.and_then(|at| self.steps_of(at)) else {
+            return self.tokens(from, to, depth, out);
+        };
+        let first = self.decoder.values.len();
+        self.decoder.values.append(&mut self.decoder.inner);
         let result = self.steps(&steps, first, depth, out);
         self.decoder.values.truncate(first);
         result
@@ -342,13 +352,14 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
     /// Binary XML at a stretch of the chunk.
     fn tokens(&mut self, from: usize, to: usize, depth: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
         let mut tokens = Tokens::new(self.chunk, from, to, false);
-        let mut open: Vec<NameRef<'c>> = Vec::new();
+        // Where the names of the elements stand that are open.
+        let mut open: Vec<Range<usize>> = Vec::new();
         // In a start tag, in an attribute's value.
         let (mut in_tag, mut in_value) = (false, false);
         let mut target = String::new();
-        let close = |name: NameRef<'_>, out: &mut Vec<u8>| {
+        let close = |name: Range<usize>, out: &mut Vec<u8>| {
             out.extend_from_slice(b"</");
-            push_name::<SAFE>(out, &name);
+            out.extend_from_within(name);
             out.push(b'>');
         };
         let result = loop {
@@ -363,22 +374,36 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
             if out.len() > self.limit {
                 break Err(Broken::Large);
             }
-            let is_value = matches!(token, Token::Value(..) | Token::EntityRef(_) | Token::CharRef(_));
+            let is_value =
+                matches!(token, Token::Value(..) | Token::EntityRef(_) | Token::CharRef(_) | Token::CData(_));
             if in_value && !is_value {
                 out.push(b'"');
                 in_value = false;
             }
+            // Whatever the order of tokens is, a tag ends before what is no part of it, and no other does.
+            let of_tag = matches!(token, Token::Attribute(_) | Token::CloseStart | Token::CloseEmpty);
+            if in_tag && !in_value && !of_tag {
+                out.push(b'>');
+                in_tag = false;
+            } else if !in_tag && of_tag {
+                if let Token::CloseEmpty = token
+                    && let Some(name) = open.pop()
+                {
+                    close(name, out);
+                }
+                continue;
+            }
             match token {
                 Token::Open(name, ..) => {
                     out.push(b'<');
-                    push_name::<SAFE>(out, &name);
-                    open.push(name);
+                    let from = out.len();
+                    markup(out, &[&wellformed::name(&name.text(), &mut self.odd_names)]);
+                    open.push(from..out.len());
                     in_tag = true;
                 }
                 Token::Attribute(name) => {
-                    out.push(b' ');
-                    push_name::<SAFE>(out, &name);
-                    out.extend_from_slice(b"=\"");
+                    let name = name.text();
+                    markup(out, &[" ", &wellformed::name(&name, &mut self.odd_names), "=\""]);
                     in_value = true;
                 }
                 Token::CloseStart => {
@@ -401,10 +426,17 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
                 Token::Value(kind, bytes) => {
                     push_value::<Xml<false, SAFE>>(out, &Value::parse(kind, bytes));
                 }
+                Token::CData(bytes) if in_value => {
+                    push_value::<Xml<true, SAFE>>(out, &Value::Utf16(bytes));
+                }
                 Token::CData(bytes) => {
-                    out.extend_from_slice(b"<![CDATA[");
-                    push_utf16::<Markup<SAFE>>(out, bytes, bytes.len());
-                    out.extend_from_slice(b"]]>");
+                    let mut text = String::new();
+                    super::text::push_utf16(&mut text, bytes);
+                    if wellformed::is_cdata(&text) {
+                        markup(out, &["<![CDATA[", &text, "]]>"]);
+                    } else {
+                        push_str::<Xml<false, SAFE>>(out, &text);
+                    }
                 }
                 Token::CharRef(unit) => {
                     let c = char::from_u32(u32::from(unit)).unwrap_or('\u{FFFD}');
@@ -414,12 +446,19 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
                         Xml::<false, SAFE>::push(out, c);
                     }
                 }
-                Token::EntityRef(name) => markup::<SAFE>(out, &["&", &name.text(), ";"]),
-                Token::PiTarget(name) => target = name.text(),
+                Token::EntityRef(name) => match name.text() {
+                    name if wellformed::is_entity(&name) => markup(out, &["&", &name, ";"]),
+                    other if in_value => push_str::<Xml<true, SAFE>>(out, &format!("&{other};")),
+                    other => push_str::<Xml<false, SAFE>>(out, &format!("&{other};")),
+                },
+                Token::PiTarget(name) => {
+                    target = wellformed::target(&name.text(), &mut self.odd_names).into_owned();
+                }
                 Token::PiData(bytes) => {
-                    markup::<SAFE>(out, &["<?", &target, " "]);
-                    push_utf16::<Markup<SAFE>>(out, bytes, bytes.len());
-                    out.extend_from_slice(b"?>");
+                    let mut text = String::new();
+                    super::text::push_utf16(&mut text, bytes);
+                    let target = if target.is_empty() { "_" } else { &target };
+                    markup(out, &["<?", target, " ", &wellformed::instruction(&text), "?>"]);
                 }
                 Token::Substitution(..) => break Err(Broken::Token(token::SUBSTITUTION, from)),
                 Token::Instance(instance) => {
@@ -454,13 +493,7 @@ impl<'c, const SAFE: bool> Writer<'_, 'c, SAFE> {
     }
 }
 
-/// Appends a name that stands in the chunk.
-fn push_name<const SAFE: bool>(out: &mut Vec<u8>, name: &NameRef<'_>) {
-    let text = name.raw.get(4..).unwrap_or(&[]);
-    push_utf16::<Markup<SAFE>>(out, text, text.len());
-}
-
-/// Appends what is not escaped.
-fn markup<const SAFE: bool>(out: &mut Vec<u8>, parts: &[&str]) {
-    parts.iter().for_each(|part| push_str::<Markup<SAFE>>(out, part));
+/// Appends what is not escaped: it is well-formed.
+fn markup(out: &mut Vec<u8>, parts: &[&str]) {
+    parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
 }

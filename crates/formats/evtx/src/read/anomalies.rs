@@ -17,5 +17,6 @@ etwhy_etl::define_anomalies! {
     RECORD_EMPTY "log_record_empty" DataLoss Read "A record has no content; it counts.";
     NO_TEMPLATE "log_template_missing" DataLoss Read "The template of a record is damaged and no other chunk has it: its values have no names.";
     BORROWED "log_template_borrowed" Warning Read "The template of a record is damaged in its chunk; the one with the same id from another chunk was used.";
+    ODD_NAMES "log_odd_names" Warning Read "An element, attribute or instruction of a record has a name that XML does not allow; in its XML `_` stands for what is not allowed in it.";
     TRAILING_BYTES "log_trailing_bytes" Info Read "Bytes behind the last chunk that are no chunk.";
 }

@@ -7,4 +7,5 @@ mod columns;
 mod common;
 mod damage;
 mod in_time;
+mod markup;
 mod text;
