@@ -18,6 +18,7 @@ use etwhy_scratch::Scratch;
 use page::Own;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Declaration.
 pub static COMMAND: Declaration = Declaration {
@@ -149,7 +150,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
 const MOST_GIVEN: usize = 32;
 
 /// What is read for itself: each argument, or all of them together.
-fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Scratch>)>> {
+fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Arc<Scratch>>)>> {
     if trace.merge || trace.demo {
         return Ok(vec![(names(&trace.traces, trace.demo), Source::default(), None)]);
     }
@@ -163,7 +164,7 @@ fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Scra
         let path = scratch.path().join("stdin");
         let mut file = std::fs::File::create(&path).context("cannot keep standard input")?;
         std::io::copy(&mut std::io::stdin(), &mut file).context("cannot keep standard input")?;
-        Ok(("-".to_owned(), Source { path: Some(path), number: None }, Some(scratch)))
+        Ok(("-".to_owned(), Source { path: Some(path), number: None }, Some(Arc::new(scratch))))
     };
     trace.traces.iter().map(one).collect()
 }

@@ -30,6 +30,7 @@ use slot::{Slot, Source, Stage};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, watch};
 
 /// The program around the server.
@@ -83,6 +84,8 @@ pub struct Front {
 const STREAMS: usize = 32;
 /// Files that come at a time.
 const UPLOADS: usize = 2;
+/// Time that processes have to end before the server does; what they still hold, a later run removes.
+const LEAVING: Duration = Duration::from_secs(2);
 /// Comparisons whose processes are kept.
 const PAIRS: usize = 2;
 
@@ -130,19 +133,33 @@ impl Front {
         self: &Arc<Self>,
         name: String,
         sources: Vec<Source>,
-        keep: Option<Scratch>,
+        keep: Option<Arc<Scratch>>,
     ) -> Result<usize, Fault> {
         let slot = Arc::new(Slot::new(name, sources, keep));
         let number = {
             let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-            if slots.len() >= opening::MOST {
-                return Err(opening::full());
-            }
+            opening::check_room(&slots)?;
             slots.push(Arc::clone(&slot));
             slots.len().saturating_sub(1)
         };
         self.read(&slot);
         Ok(number)
+    }
+
+    /// Reads a trace again that failed, ended or was closed; nothing if it is under way or there.
+    fn again(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Fault> {
+        if slot.is_gone() {
+            return Err(Fault::Missing(format!(
+                "{}: its file went when it was closed; send it again",
+                slot.name
+            )));
+        }
+        let slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_closed() {
+            opening::check_open(&slots)?;
+        }
+        self.read(slot);
+        Ok(())
     }
 
     /// A word that opens the page once, for a command line that others can read.
@@ -153,10 +170,15 @@ impl Front {
         self.doors.word()
     }
 
-    /// Ends all processes.
+    /// Ends all processes, and removes what was sent.
     pub fn close(&self) {
-        self.slots().iter().for_each(|slot| slot.close());
+        let kept: Vec<Arc<Scratch>> = self.slots().iter().filter_map(|slot| slot.close()).collect();
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let begun = Instant::now();
+        // Their processes are on their way out.
+        while kept.iter().any(|scratch| Arc::strong_count(scratch) > 1) && begun.elapsed() < LEAVING {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// True if something could not be read, or in part.

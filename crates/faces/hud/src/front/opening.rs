@@ -1,7 +1,7 @@
 //! Traces that the page opens: of the folders that were named, and files that it sends.
 
 use super::Front;
-use super::slot::Source;
+use super::slot::{Slot, Source};
 use crate::fault::Fault;
 use crate::reply::{Reply, fault};
 use crate::server::close;
@@ -16,10 +16,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Traces that a server holds, closed ones too: each may have a process.
-pub(super) const MOST: usize = 32;
+/// Traces that are open at a time: each may have a process.
+const MOST: usize = 32;
+/// Numbers that are given to traces, closed ones too: the page lists them all.
+const MOST_EVER: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct Open {
@@ -34,7 +36,7 @@ pub(super) fn open(front: &Arc<Front>, body: serde_json::Value) -> Result<Reply,
     if let Some(number) = trace {
         let slot = front.slots().get(number).cloned();
         let slot = slot.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))?;
-        front.read(&slot);
+        front.again(&slot)?;
         return Reply::json(&super::session::describe(number, &slot));
     }
     may_open(front)?;
@@ -59,7 +61,7 @@ pub(super) fn close_trace(front: &Arc<Front>, body: serde_json::Value) -> Result
     may_open(front)?;
     let number = trace.ok_or_else(|| Fault::wrong("which trace?"))?;
     let slot = front.slots().get(number).cloned();
-    slot.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))?.close();
+    drop(slot.ok_or_else(|| Fault::Missing(format!("there is no trace {number}")))?.close());
     front.tell();
     described(front, number)
 }
@@ -88,6 +90,14 @@ pub(super) async fn upload(front: Arc<Front>, name: &str, request: Request) -> R
 
 /// A file that is sent must go on coming.
 const PAUSE: Duration = Duration::from_secs(30);
+/// Bytes a second that it has at least, behind the first pause: who sends one now and then keeps others from sending theirs.
+const SLOWEST: u64 = 32 << 10;
+
+/// Time to wait for more of a file of which so many bytes came in so long. None if it comes too slowly.
+fn patience(bytes: u64, since: Duration) -> Option<Duration> {
+    let left = (PAUSE + Duration::from_secs(bytes / SLOWEST)).checked_sub(since)?;
+    (!left.is_zero()).then(|| left.min(PAUSE))
+}
 
 async fn receive(front: &Arc<Front>, name: &str, request: Request) -> Result<Reply, Fault> {
     may_open(front)?;
@@ -108,18 +118,20 @@ async fn receive(front: &Arc<Front>, name: &str, request: Request) -> Result<Rep
     }
     let _place =
         front.uploads.try_acquire().map_err(|_| Fault::NotNow("other files are on their way".to_owned()))?;
-    if front.slots().len() >= MOST {
-        return Err(full());
-    }
+    check_room(&front.slots())?;
     let cannot = |error: std::io::Error| Fault::Wrong(format!("{name}: cannot be kept: {error}"));
     let scratch = Scratch::new(front.temp_dir.as_deref()).map_err(cannot)?;
     let path = scratch.path().join(plain(name));
     let mut file = File::options().write(true).create_new(true).open(&path).map_err(cannot)?;
     let mut body = request.into_body();
     let mut bytes = 0u64;
+    let begun = Instant::now();
     loop {
         let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
-        let frame = match tokio::time::timeout(PAUSE, next).await {
+        let Some(wait) = patience(bytes, begun.elapsed()) else {
+            return Err(Fault::Wrong(format!("{name}: it comes too slowly")));
+        };
+        let frame = match tokio::time::timeout(wait, next).await {
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => break,
             Ok(Some(Err(_))) | Err(_) => {
@@ -137,13 +149,32 @@ async fn receive(front: &Arc<Front>, name: &str, request: Request) -> Result<Rep
     if bytes == 0 {
         return Err(Fault::Wrong(format!("{name}: an empty file")));
     }
-    let number =
-        front.add(name.to_owned(), vec![Source { path: Some(path), number: None }], Some(scratch))?;
+    let number = front.add(
+        name.to_owned(),
+        vec![Source { path: Some(path), number: None }],
+        Some(Arc::new(scratch)),
+    )?;
     described(front, number)
 }
 
-pub(super) fn full() -> Fault {
-    Fault::NotNow(format!("{MOST} traces are open, more than this server holds; start another one"))
+/// Refuses another trace if there are too many.
+pub(super) fn check_room(slots: &[Arc<Slot>]) -> Result<(), Fault> {
+    if slots.len() >= MOST_EVER {
+        let text = format!("{MOST_EVER} traces were opened, more than this server counts; start another one");
+        return Err(Fault::NotNow(text));
+    }
+    check_open(slots)
+}
+
+/// The same for one that has a number.
+pub(super) fn check_open(slots: &[Arc<Slot>]) -> Result<(), Fault> {
+    if slots.iter().filter(|slot| !slot.is_closed()).count() >= MOST {
+        let text = format!(
+            "{MOST} traces are open, as many as this server holds; close one, or start another server"
+        );
+        return Err(Fault::NotNow(text));
+    }
+    Ok(())
 }
 
 /// A name without anything that a system takes for more than a name. The ending stays: it says what an archive is.
@@ -158,6 +189,19 @@ fn plain(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::{PAUSE, SLOWEST, patience};
+    use std::time::Duration;
+
+    #[test]
+    fn a_file_comes_in_time() {
+        let seconds = Duration::from_secs;
+        assert_eq!(patience(0, Duration::ZERO), Some(PAUSE));
+        assert_eq!(patience(1, seconds(29)), Some(seconds(1)), "a byte now and then is not enough");
+        assert_eq!(patience(2, PAUSE), None);
+        assert_eq!(patience(SLOWEST * 600, seconds(600)), Some(PAUSE));
+        assert_eq!(patience(SLOWEST * 600, seconds(631)), None);
+    }
+
     #[test]
     fn names_are_names() {
         let plain = |name: &str| super::plain(name);

@@ -5,6 +5,7 @@ use super::said::Said;
 use super::slot::{Process, Slot, Source, in_words};
 use crate::guard;
 use etwhy_child::{Lines, Watched};
+use etwhy_export::is_unsafe;
 use std::io::{Read, Write as _};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -67,6 +68,8 @@ impl Front {
 
 fn whole_life(front: &Arc<Front>, slot: &Arc<Slot>, run: u64) -> std::io::Result<()> {
     let turn = front.turns.take();
+    // What was sent stays as long as a process has it: Windows removes no file that is open.
+    let _kept = slot.kept();
     if slot.is_over(run) {
         return Ok(());
     }
@@ -120,7 +123,7 @@ fn last_words(pipe: impl Read) -> String {
     let mut last: Vec<String> = Vec::new();
     for line in Lines::new(pipe, LINE) {
         // A trace that took over the process must not reach the terminal.
-        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line = harmless(&line);
         let _ = writeln!(std::io::stderr(), "{line}");
         last.push(line);
         if last.len() > SAID {
@@ -130,6 +133,11 @@ fn last_words(pipe: impl Read) -> String {
     last.join("\n")
 }
 
+/// A line without what acts on terminals or turns the text around it.
+fn harmless(line: &str) -> String {
+    line.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect()
+}
+
 impl Front {
     /// The other recordings of what a trace was given as.
     fn add_recordings(self: &Arc<Self>, of: &Arc<Slot>, names: &[String]) {
@@ -137,8 +145,17 @@ impl Front {
         for (number, name) in names.iter().enumerate().skip(1) {
             let source = Source { path: path.clone(), number: Some(number) };
             if self.slots().iter().all(|slot| slot.sources != [source.clone()]) {
-                let _ = self.add(name.clone(), vec![source], None);
+                let _ = self.add(name.clone(), vec![source], of.kept());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn last_words_do_nothing() {
+        assert_eq!(super::harmless("a\u{1b}[2J\u{202e}b\u{2066}\u{200b}\u{9b}\u{feff}c"), "a [2J b    c");
+        assert_eq!(super::harmless("Größe 日本"), "Größe 日本");
     }
 }

@@ -7,7 +7,7 @@ use etwhy_scratch::Scratch;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ChildStdin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ts_rs::TS;
 
 /// What a process reads.
@@ -56,8 +56,10 @@ pub struct Slot {
     pub sources: Vec<Source>,
     /// The one file or folder that is read, with its real name.
     real: Option<PathBuf>,
-    /// A file of its own that goes with it.
-    keep: Option<Scratch>,
+    /// The page sent it, or standard input was it.
+    sent: bool,
+    /// The file of one that was sent, until it is closed. Other traces may lie in it, too.
+    keep: Mutex<Option<Arc<Scratch>>>,
     state: Mutex<State>,
 }
 
@@ -92,17 +94,32 @@ pub(super) struct Address {
 
 impl Slot {
     /// A trace that is going to be read.
-    pub fn new(name: String, sources: Vec<Source>, keep: Option<Scratch>) -> Slot {
+    pub fn new(name: String, sources: Vec<Source>, keep: Option<Arc<Scratch>>) -> Slot {
         let real = match sources.as_slice() {
             [Source { path: Some(path), .. }] if keep.is_none() => path.canonicalize().ok(),
             _ => None,
         };
-        Slot { name, sources, real, keep, state: Mutex::default() }
+        Slot { name, sources, real, sent: keep.is_some(), keep: Mutex::new(keep), state: Mutex::default() }
     }
 
     /// True for a file that the page sent: nothing lies beside it for long.
     pub fn is_sent(&self) -> bool {
-        self.keep.is_some()
+        self.sent
+    }
+
+    /// The file of one that was sent, as long as it is there: it stays while somebody holds this.
+    pub(super) fn kept(&self) -> Option<Arc<Scratch>> {
+        self.keep.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True if its file went with its end: it cannot be read again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.sent && self.kept().is_none()
+    }
+
+    /// True if nobody wants it any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().stage == Stage::Closed
     }
 
     /// What is read, if that is one file or folder of this machine.
@@ -158,19 +175,18 @@ impl Slot {
             Said::Grown(_) => {}
             Said::Identity { trace_id } => state.facts.trace_id = trace_id,
             Said::Recordings { .. } => {}
+            Said::Verdict(ready) | Said::Ready(ready) if !state.listens_on(ready.port) => {
+                state.stage = Stage::Failed;
+                state.error = Some(format!("its process named port {}, which cannot be its own", ready.port));
+                state.process = None;
+            }
             Said::Verdict(ready) => {
                 state.stage = Stage::Verdict;
                 state.facts = ready.facts;
-                if let Some(process) = &mut state.process {
-                    process.port = ready.port;
-                }
             }
             Said::Ready(ready) => {
                 state.stage = Stage::Ready;
                 (state.facts, state.in_part) = (ready.facts, ready.in_part);
-                if let Some(process) = &mut state.process {
-                    process.port = ready.port;
-                }
             }
             Said::Failed { text } => {
                 state.stage = Stage::Failed;
@@ -192,11 +208,14 @@ impl Slot {
         state.process = None;
     }
 
-    /// Ends its process and gives back its memory.
-    pub fn close(&self) {
+    /// Ends its process, gives back its memory, and removes its file if it was sent: as soon as no process holds it, which who gets it back
+    /// may wait for.
+    pub fn close(&self) -> Option<Arc<Scratch>> {
         let mut state = self.state();
         state.stage = Stage::Closed;
         state.process = None;
+        drop(state);
+        self.keep.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Where this question can be asked.
@@ -215,7 +234,21 @@ impl Slot {
     }
 }
 
+/// The first port that a system gives to who asks for any: what is below belongs to services.
+const FIRST_PORT: u16 = 1024;
+
 impl State {
+    /// Takes note of the port that its process says it has. False if that is none that the system gave it, or another one than before: a trace
+    /// that took over its process must not have questions sent to services of this machine, as far as that can be told.
+    fn listens_on(&mut self, port: u16) -> bool {
+        let Some(process) = &mut self.process else { return true };
+        let fits = port >= FIRST_PORT && (process.port == 0 || process.port == port);
+        if fits {
+            process.port = port;
+        }
+        fits
+    }
+
     fn in_words(&self) -> String {
         let error = self.error.as_deref().unwrap_or("its process ended");
         match self.stage {
@@ -250,6 +283,24 @@ pub(super) fn in_words(how: How, memory: Option<u64>, said: &str) -> String {
 mod tests {
     use super::*;
     use crate::front::said::Ready;
+
+    #[test]
+    fn what_was_sent_is_there_until_it_is_closed() {
+        let scratch = Arc::new(Scratch::new(None).unwrap());
+        let folder = scratch.path().to_path_buf();
+        // Two recordings of one file.
+        let slots = [Some(Arc::clone(&scratch)), Some(scratch)]
+            .map(|keep| Slot::new("a.zip".to_owned(), Vec::new(), keep));
+        let held = slots[1].kept();
+        drop(slots[0].close());
+        assert!(slots[0].is_closed() && slots[0].is_gone() && slots[0].is_sent());
+        assert!(folder.exists() && !slots[1].is_gone());
+        drop(slots[1].close());
+        assert!(folder.exists(), "its process has it");
+        drop(held);
+        assert!(!folder.exists());
+        assert!(!Slot::new("b.etl".to_owned(), Vec::new(), None).is_gone());
+    }
 
     #[test]
     fn what_an_earlier_process_says_no_longer_counts() {

@@ -179,8 +179,31 @@ while True:
 }
 
 #[test]
+fn a_port_of_a_service_is_none_of_a_process() {
+    let server = serve(Policy::default());
+    let say = |said: &str, port: u16| {
+        format!(
+            r#"echo '{{"said":"{said}","port":{port},"in_part":false,"facts":{{"trace_id":"","machine_id":"","start_ms":null,"first_ns":0,"last_ns":1,"cpus":1,"sentence":""}}}}'"#
+        )
+    };
+    let scripts = [
+        format!("{}; sleep 60", say("ready", 0)),
+        format!("{}; sleep 60", say("ready", 631)),
+        format!("{}; {}; sleep 60", say("verdict", 40_000), say("ready", 40_001)),
+    ];
+    for script in scripts {
+        let number = add(&server, &script);
+        let error = at(&server, number, &["failed"])["error"].as_str().unwrap().to_owned();
+        assert!(error.contains("cannot be its own"), "{error}");
+    }
+    server.stop();
+}
+
+#[test]
 fn files_that_are_sent_have_limits() {
-    let server = serve(Policy { upload_bytes: 100_000, ..Policy::default() });
+    let sent = tempfile::tempdir().unwrap();
+    let temp_dir = Some(sent.path().to_path_buf());
+    let server = serve(Policy { upload_bytes: 100_000, temp_dir, ..Policy::default() });
     let put = |name: &str, bytes: &[u8]| read(send(&server, "PUT", &format!("upload/{name}"), "", bytes));
     let (status, body) = put("large.etl", &[1; 100_001]);
     assert!(status == 413 && body["error"].as_str().unwrap().contains("--max-upload"), "{status} {body}");
@@ -206,6 +229,18 @@ fn files_that_are_sent_have_limits() {
         status = put("a.etl", b"x").0;
     }
     assert_eq!(status, 409);
+    // One that is closed makes room, and its file goes.
+    for number in 0..40 {
+        ask(&server, "close", &json!({ "trace": number }));
+    }
+    let begin = Instant::now();
+    while std::fs::read_dir(sent.path()).unwrap().next().is_some() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "files of closed traces are there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (status, body) = ask(&server, "open", &json!({ "trace": 0 }));
+    assert!(status == 404 && body["error"].as_str().unwrap().contains("send it again"), "{status} {body}");
+    assert_eq!(put("a.etl", b"x").0, 200);
     server.stop();
 }
 
