@@ -8,6 +8,7 @@ use crate::Confidence;
 use crate::drivers::{self, DriverFact, DriverKind};
 use crate::processes::{self, ProcessFact};
 use crate::table::{compare_lower, file_name};
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// How sources of the user's rows begin.
@@ -64,6 +65,15 @@ pub fn process(name: &str) -> Option<&'static ProcessFact> {
     EXTENSION.get().and_then(|own| own.process(name)).or_else(|| processes::built_in(name))
 }
 
+/// As much of a cell as a message shows: a file that is no table is one cell, as a rule.
+pub(crate) fn cut(cell: &str) -> Cow<'_, str> {
+    const MOST: usize = 100;
+    match cell.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", cell.split_at(end).0)),
+        None => Cow::Borrowed(cell),
+    }
+}
+
 impl Extension {
     /// Adds the facts of a file; of several facts about one image the last counts.
     ///
@@ -84,7 +94,7 @@ impl Extension {
             let known = COLUMNS.join(", ");
             return Err(fail(
                 at,
-                format!("there is no column {unknown:?}; the first line names columns: {known}"),
+                format!("there is no column {:?}; the first line names columns: {known}", cut(unknown)),
             ));
         }
         if !names.iter().any(|n| n == "file") {
@@ -116,20 +126,21 @@ impl Extension {
         if name.is_empty() || name.contains(['\\', '/']) {
             return Err(format!(
                 "file = {:?}: write a file name without folders, such as mydriver.sys",
-                get("file")
+                cut(get("file"))
             ));
         }
         let confidence = match get("confidence").to_ascii_lowercase().as_str() {
             "" | "high" => Confidence::High,
             "medium" => Confidence::Medium,
             "low" => Confidence::Low,
-            other => return Err(format!("confidence = {other:?}: allowed are high, medium and low")),
+            other => return Err(format!("confidence = {:?}: allowed are high, medium and low", cut(other))),
         };
         if let Some(wrong) = get("altitudes")
             .split(';')
             .map(str::trim)
             .find(|a| !a.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
         {
+            let wrong = cut(wrong);
             return Err(format!("altitudes = {wrong:?}: an altitude is a number; separate several with ;"));
         }
         let source =
@@ -142,7 +153,9 @@ impl Extension {
         };
         let sources = keep(&format!("{USER}{source}"));
         let category = |known: &'static str| match or("category", known) {
-            "" => Err(format!("{name} is not known: it needs a category (antivirus, EDR, backup, …)")),
+            "" => {
+                Err(format!("{} is not known: it needs a category (antivirus, EDR, backup, …)", cut(&name)))
+            }
             category => Ok(category),
         };
         if name.ends_with(".sys") || name.ends_with(".dll") {
@@ -306,6 +319,17 @@ mod tests {
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(message), "{error}");
+        }
+        let long = "x".repeat(1 << 20);
+        for text in [
+            format!("{long}\n"),
+            format!("file,category\n{long},\n"),
+            format!("file,category\n/{long},\n"),
+            format!("file,category,confidence\nx.sys,EDR,{long}\n"),
+            format!("file,category,altitudes\nx.sys,EDR,{long}\n"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.chars().count() < 400 && error.contains("xxx…"), "{} bytes", error.len());
         }
     }
 }

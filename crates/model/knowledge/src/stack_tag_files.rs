@@ -21,6 +21,7 @@
 //! public tools (ETWAnalyzer's `default.stacktags`, whose remark on serializers says which way priorities go).
 
 use crate::KnowledgeError;
+use crate::extend::cut;
 use crate::stack_tags::{canonical_module, stack_tag};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -92,7 +93,10 @@ impl StackTagFiles {
         let line = |node: &roxmltree::Node<'_, '_>| document.text_pos_at(node.range().start).row;
         if !is(&root, "Tag") {
             let found = root.tag_name().name();
-            return Err(fail(line(&root), format!("a stack tag file begins with <Tag>, not <{found}>")));
+            return Err(fail(
+                line(&root),
+                format!("a stack tag file begins with <Tag>, not <{}>", cut(found)),
+            ));
         }
         // Depth first, in the order of the file, without recursion: files may come from anywhere.
         let mut open: Vec<(roxmltree::Node<'_, '_>, String, usize)> = vec![(root, String::new(), 0)];
@@ -110,7 +114,7 @@ impl StackTagFiles {
                 (outer, name) => format!("{outer}{SEPARATOR}{name}"),
             };
             let number = |text: &str| {
-                let wrong = || fail(line(&node), format!("Priority=\"{text}\" is no whole number"));
+                let wrong = || fail(line(&node), format!("Priority=\"{}\" is no whole number", cut(text)));
                 text.trim().parse::<i32>().map_err(|_| wrong())
             };
             let priority = node.attribute("Priority").map(number).transpose()?.unwrap_or(0);
@@ -120,7 +124,8 @@ impl StackTagFiles {
                 (true, Some(text)) if text.eq_ignore_ascii_case("Callee") => Some(Hint::Callee),
                 (true, Some(text)) if text.eq_ignore_ascii_case("Caller") => Some(Hint::Caller),
                 (true, Some(text)) => {
-                    let message = format!("HintOperator=\"{text}\" is not known; Callee and Caller are");
+                    let message =
+                        format!("HintOperator=\"{}\" is not known; Callee and Caller are", cut(text));
                     return Err(fail(line(&node), message));
                 }
             };
