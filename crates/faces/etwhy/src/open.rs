@@ -270,7 +270,7 @@ impl TraceArgs {
             );
         }
         for error in refused {
-            eprintln!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+            say!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
         }
         for file in &files {
             let (name, size) = (file.shown().display(), etwhy_base::units::bytes(file.len() as i64));
@@ -495,13 +495,13 @@ impl Opened {
             }
         };
         if let Some(failure) = analysed.memory.failure() {
-            eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+            say!("etwhy: columns could not be moved out of memory: {failure}");
         }
         if let Some(text) = exit::in_part(&analysed.db) {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(&text));
+            say!("etwhy: {}", etwhy_export::sanitize(&text));
         }
         for text in &analysed.newer_than_known {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(text));
+            say!("etwhy: {}", etwhy_export::sanitize(text));
         }
         Ok(analysed)
     }

@@ -100,10 +100,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         }
         let uncertain = policy.uncertain();
         for line in uncertain.iter().take(MOST_LINES) {
-            eprintln!("etwhy: {}", sanitize(&place(&path.display().to_string(), line)));
+            say!("etwhy: {}", sanitize(&place(&path.display().to_string(), line)));
         }
         if uncertain.len() > MOST_LINES {
-            eprintln!(
+            say!(
                 "etwhy: {}: {} more such lines",
                 sanitize(&path.display().to_string()),
                 uncertain.len() - MOST_LINES
@@ -119,7 +119,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         exit = logs.exit;
     }
     for fault in &logs.faults {
-        eprintln!("etwhy: {}", sanitize(fault));
+        say!("etwhy: {}", sanitize(fault));
         exit = Exit::InPart;
     }
     if !args.log.is_empty() && logs.machines.is_empty() {
@@ -213,7 +213,7 @@ fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<Written>
         .with_context(|| format!("{}: cannot write", path.display()))?;
     let safe = first.advised.proposals.iter().filter(|p| p.tier == Tier::Safe).count();
     let changed = proposed.changed();
-    eprintln!(
+    say!(
         "etwhy: {}: {} with {changed} setting{} changed ({safe} safe proposal{}{}).",
         sanitize(&path.display().to_string()),
         sanitize(file),
@@ -226,7 +226,7 @@ fn propose(path: &Path, compared: &compare::Compared) -> anyhow::Result<Written>
         },
     );
     if policy.form != Form::Backup {
-        eprintln!(
+        say!(
             "etwhy: it has no options and no accounts, because {} has none: keep `auditpol /backup /file:before.csv` before \
              `auditpol /restore /file:…`, or make the proposal from such a backup.",
             sanitize(file)

@@ -181,7 +181,7 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
     }
     for (file, reason) in &logs.skipped {
         let reason = reason.strip_prefix(&format!("{}: ", file.display())).unwrap_or(reason).to_owned();
-        eprintln!("etwhy: {}", etwhy_export::sanitize(&format!("{}: skipped: {reason}", file.display())));
+        say!("etwhy: {}", etwhy_export::sanitize(&format!("{}: skipped: {reason}", file.display())));
     }
     let mut db = Database::new();
     for table in std::mem::take(&mut logs.tables) {
@@ -189,7 +189,7 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
     }
     stage("derived tables", || derive(&mut db, Some(tables), &memory))?;
     if let Some(failure) = memory.failure() {
-        eprintln!("etwhy: columns could not be moved out of memory: {failure}");
+        say!("etwhy: columns could not be moved out of memory: {failure}");
     }
     Ok(Read { db, logs })
 }

@@ -204,7 +204,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
     };
     out.flush()?;
     for line in ledger_hints(&analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     // Conditions that no row meets are no reason to record again, and what could not be read may have been recorded.
     let db = &analysed.db;
@@ -213,7 +213,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         && let Some(line) =
             why_empty(db, &spec.name).or_else(|| not_recorded(db, std::iter::once(&*spec.name)))
     {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     Ok(analysed.exit)
 }

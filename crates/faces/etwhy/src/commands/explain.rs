@@ -101,7 +101,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     for line in ledger_hints(&analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     Ok(analysed.exit)
 }

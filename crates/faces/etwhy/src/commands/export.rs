@@ -115,7 +115,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
             let written = replace_file(path, |out| write_profile(format, &profile, gzip, out));
             written.map_err(|error| of_file(error.into(), path))?;
             let size = std::fs::metadata(path).map_or(0, |file| file.len());
-            eprintln!("etwhy: {}: {}, {}", path.display(), format.name, bytes(size as i64));
+            say!("etwhy: {}: {}, {}", path.display(), format.name, bytes(size as i64));
         }
         None => {
             let mut out = out();
@@ -124,17 +124,17 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         }
     }
     for text in empty(db, format, &profile, &metrics) {
-        eprintln!("etwhy: {}", sanitize(&text));
+        say!("etwhy: {}", sanitize(&text));
     }
     if profile.untimed.get() > 0 {
-        eprintln!(
+        say!(
             "etwhy: --metric {} has sums that stand for no moment; --from and --to left {} of them out",
             args.metric.join(","),
             profile.untimed.get()
         );
     }
     for line in ledger_hints(&analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     Ok(analysed.exit)
 }

@@ -87,7 +87,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let what = format!("{} tables, {} rows", rows.len(), thousands(all as i128));
     if let Some(folder) = &args.output {
         let size = write_folder(folder, force, &analysed, &tables)?;
-        eprintln!("etwhy: {}: {what}, {}", folder.display(), bytes(size as i64));
+        say!("etwhy: {}: {what}, {}", folder.display(), bytes(size as i64));
     }
     if let (Some(mut writer), Some(file)) = (sqlite, &args.sqlite) {
         let named = |error: ExportError| error.of_file(file);
@@ -102,7 +102,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
                 writer.view(&sqlite::View { name, title, doc: manual, columns, sql }).map_err(named)?;
             }
         }
-        eprintln!("etwhy: {}: {what}, {}", file.display(), bytes(writer.finish().map_err(named)? as i64));
+        say!("etwhy: {}: {what}, {}", file.display(), bytes(writer.finish().map_err(named)? as i64));
     }
     Ok(analysed.exit)
 }

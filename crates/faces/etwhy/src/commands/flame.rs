@@ -153,7 +153,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     for side in &sides {
         for line in ledger_hints(&side.analysed) {
-            eprintln!("etwhy: {line}");
+            say!("etwhy: {line}");
         }
         if exit == Exit::Done {
             exit = side.analysed.exit;

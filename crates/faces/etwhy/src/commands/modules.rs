@@ -108,7 +108,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     write_selection(&selection, &written, matching, &mut out)?;
     out.flush()?;
     for line in ledger_hints(&analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     Ok(analysed.exit)
 }

@@ -223,7 +223,7 @@ impl Session<'_> {
         write_selection(&selection, &written, rows, &mut out)?;
         out.flush()?;
         if let Some(line) = self.not_recorded(query, &table) {
-            eprintln!("etwhy: {line}");
+            say!("etwhy: {line}");
         }
         Ok(())
     }

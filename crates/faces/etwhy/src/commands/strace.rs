@@ -113,7 +113,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let calls = Calls::read(db).filter(|calls| !calls.is_empty());
     let Some(calls) = calls else {
         hints(&analysed);
-        eprintln!("etwhy: this trace has no system calls (SysCallEnter); {RECORD}");
+        say!("etwhy: this trace has no system calls (SysCallEnter); {RECORD}");
         return Ok(analysed.exit);
     };
     let join = !args.count || choice.filter.has_classes();
@@ -154,13 +154,13 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     out.flush()?;
     hints(&analysed);
     if rows.is_empty() {
-        eprintln!(
+        say!(
             "etwhy: none of the {} system calls of this trace matches",
             etwhy_base::units::thousands(calls.len().into())
         );
     } else if !args.count && args.top.is_some_and(|top| top < rows.len()) {
         let (shown, all) = (args.top.unwrap_or(0), rows.len());
-        eprintln!("etwhy: {shown} of {} calls shown", etwhy_base::units::thousands(all as i128));
+        say!("etwhy: {shown} of {} calls shown", etwhy_base::units::thousands(all as i128));
     }
     Ok(analysed.exit)
 }
@@ -231,6 +231,6 @@ fn style(args: &Args) -> Style {
 /// What the recording lost, in a line each: results on standard output stay clean.
 fn hints(analysed: &Analysed) {
     for line in super::dump::ledger_hints(analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
 }

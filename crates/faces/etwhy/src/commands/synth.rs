@@ -116,6 +116,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let size = etwhy_base::units::bytes(report.bytes as i64);
     let records = etwhy_base::units::thousands(report.records.into());
-    writeln!(watched(), "{}: {records} records, {size}", output.display())?;
+    let name = output.display().to_string();
+    writeln!(watched(), "{}: {records} records, {size}", etwhy_export::sanitize(&name))?;
     Ok(Exit::Done)
 }

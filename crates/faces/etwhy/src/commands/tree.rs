@@ -126,7 +126,7 @@ fn run(mut args: Args) -> Result<Exit> {
             writeln!(out)?;
         } else if to_file {
             if let Some(text) = nothing(db, &metric, &tree.total()) {
-                eprintln!("etwhy: {}", sanitize(&text));
+                say!("etwhy: {}", sanitize(&text));
             }
             let written = args.rows.written()?;
             let rows = table(&metric, &shown)?;
@@ -139,7 +139,7 @@ fn run(mut args: Args) -> Result<Exit> {
     }
     out.flush()?;
     for line in ledger_hints(&analysed) {
-        eprintln!("etwhy: {line}");
+        say!("etwhy: {line}");
     }
     Ok(analysed.exit)
 }

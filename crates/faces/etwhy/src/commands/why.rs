@@ -132,7 +132,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(analysed.exit);
     }
     for note in &notes {
-        eprintln!("etwhy: {}", etwhy_export::sanitize(note));
+        say!("etwhy: {}", etwhy_export::sanitize(note));
     }
     if args.json {
         json::write(&report, &mut out)?;
@@ -274,7 +274,7 @@ struct Clock {
 impl Clock {
     fn lap(&mut self, part: &str) {
         if self.on {
-            eprintln!("etwhy: {part}: {:.3} s", self.last.elapsed().as_secs_f64());
+            say!("etwhy: {part}: {:.3} s", self.last.elapsed().as_secs_f64());
         }
         self.last = Instant::now();
     }
@@ -288,7 +288,7 @@ fn write_file(
 ) -> anyhow::Result<()> {
     etwhy_export::replace_file(path, |out| Ok(write(out)?))?;
     if !quiet {
-        eprintln!("{}: written", path.display());
+        say!("{}: written", path.display());
     }
     Ok(())
 }

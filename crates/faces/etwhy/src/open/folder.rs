@@ -28,9 +28,7 @@ impl TraceArgs {
             ("--loggers", self.loggers.is_empty()),
         ];
         for (option, _) in given.iter().filter(|(_, empty)| !empty) {
-            eprintln!(
-                "etwhy: {option} says nothing about an extract: it was used, or not, when that was made"
-            );
+            say!("etwhy: {option} says nothing about an extract: it was used, or not, when that was made");
         }
         Ok(Some(Folder::open(path, limits(&self.input_options()))?))
     }

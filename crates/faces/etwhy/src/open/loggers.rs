@@ -17,7 +17,7 @@ impl TraceArgs {
             let bytes = read_text(path).with_context(|| format!("{}: cannot read", path.display()))?;
             let listed = logger_text::parse(&bytes, &file_name(path));
             if listed.is_empty() {
-                eprintln!(
+                say!(
                     "etwhy: {} lists no session; it should hold the output of `xperf -loggers`, `tracelog -l`, \
                      `logman query -ets` or `wpr -status collectors -details`",
                     path.display()

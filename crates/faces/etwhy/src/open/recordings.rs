@@ -223,7 +223,7 @@ pub(super) fn check(found: &Found, merge: bool) -> Result<(), SeveralRecordings>
     if merge {
         lines.push("read as one all the same, as --merge says".to_owned());
         for line in &lines {
-            eprintln!("etwhy: {line}");
+            say!("etwhy: {line}");
         }
         return Ok(());
     }

@@ -3,12 +3,20 @@
 use crate::stdout::{Out, watched};
 use etwhy_doc::Doc;
 use etwhy_doc::terminal::Terminal;
+use etwhy_export::sanitize;
 use etwhy_export::text::{hanging, wrap};
 use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::path::Path;
 
 /// Buffered standard output.
 pub fn out() -> BufWriter<Out> {
     BufWriter::with_capacity(1 << 16, watched())
+}
+
+/// A path as a result: as it is for programs, without what acts on terminals on one.
+pub fn path(path: &Path) -> String {
+    let text = path.display().to_string();
+    if stdout().is_terminal() { sanitize(&text).into_owned() } else { text }
 }
 
 /// Columns to use: those of the terminal, of `COLUMNS`, or 100.

@@ -91,6 +91,30 @@ fn a_culprit_with_a_hostile_name_is_named_and_harmless() {
     assert!(found >= 5, "only {found} findings name the program");
 }
 
+/// A folder from somebody else may have given a file its name, and a shell completes it.
+#[cfg(unix)]
+#[test]
+fn paths_of_what_is_written_are_harmless_in_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(format!("x\u{1b}[2J\n\u{202e}\u{9b}{name}")).str().to_owned();
+    let (tables, html, md, stacks) = (path("a.tables"), path("a.html"), path("a.md"), path("a.folded"));
+    for line in [
+        &["extract", "--demo", "--only", "process", "-o", &tables][..],
+        &["why", "--demo", "--html", &html, "--md", &md],
+        &["export", "folded", "--demo", "-o", &stacks],
+    ] {
+        let (code, _, errors) = ETWHY.ran(line);
+        assert!(code < 2, "{errors}");
+        no_control(&errors, "standard error");
+        assert!(errors.contains("x␛[2J␊"), "{line:?} names what it wrote: {errors}");
+    }
+    for line in [&["why", "--x\u{1b}[2J"][..], &["\u{202e}y"], &["why", &path("missing.etl")]] {
+        let (code, _, errors) = ETWHY.ran(line);
+        assert!(code > 1 && !errors.is_empty());
+        no_control(&errors, "standard error");
+    }
+}
+
 #[test]
 fn the_longest_name_is_cut_for_people_and_whole_for_programs() {
     let folder = tempfile::tempdir().unwrap();

@@ -64,7 +64,7 @@ pub fn say_unknown(conditions: &[Condition], logs: &[LogFile], threads: usize) {
         let name = condition.name();
         if !all.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             let meant = meant(name, all.iter().map(String::as_str));
-            eprintln!("etwhy: {}", sanitize(&format!("--where: no record has a field `{name}`{meant}")));
+            say!("etwhy: {}", sanitize(&format!("--where: no record has a field `{name}`{meant}")));
         }
     }
 }

@@ -48,7 +48,7 @@ pub fn follow(logs: Vec<(LogFile, u64)>, mut writer: Writer<'_>, out: &mut dyn W
             let Ok(now) = LogFile::open(&log.path, &log.path) else { continue };
             let newest = newest(&now, &mut buffer);
             if newest < *seen {
-                eprintln!("etwhy: {} was cleared", log.path.display());
+                say!("etwhy: {} was cleared", log.path.display());
                 *seen = 0;
             }
             *size = now.size;

@@ -137,7 +137,7 @@ pub fn run(args: &Args) -> Result<Exit> {
             let exit = result.map_err(|error| if nameless(&error) { named(error) } else { error })?;
             replaced?;
             if !args.logs.reading.quiet {
-                eprintln!("{}: written", path.display());
+                say!("{}: written", path.display());
             }
             exit
         }
@@ -357,7 +357,7 @@ fn tables(args: &Args, mut logs: Logs) -> Result<Exit> {
     if let Some(path) = &args.output
         && !args.logs.reading.quiet
     {
-        eprintln!("{}: written", path.display());
+        say!("{}: written", path.display());
     }
     Ok(analysed.exit)
 }
@@ -402,7 +402,7 @@ fn say_wanted(messages: &Messages) {
     if wanted.is_empty() {
         return;
     }
-    eprintln!(
+    say!(
         "etwhy: texts of {} providers are missing; `etwhy evtx messages collect` prints a script that packs them:",
         wanted.len()
     );
@@ -415,9 +415,9 @@ fn say_wanted(messages: &Messages) {
             one.files.join(", ")
         };
         let line = format!("  {} (events {}{more}): {files}", one.provider, events.join(", "));
-        eprintln!("{}", etwhy_export::sanitize(&line));
+        say!("{}", etwhy_export::sanitize(&line));
     }
     if wanted.len() > MOST {
-        eprintln!("  and {} more", wanted.len() - MOST);
+        say!("  and {} more", wanted.len() - MOST);
     }
 }

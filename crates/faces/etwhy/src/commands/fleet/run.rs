@@ -154,7 +154,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
         if let Some(trouble) = trouble.as_ref().filter(|_| trouble != said) {
-            eprintln!("etwhy: {trouble}; waiting");
+            say!("etwhy: {trouble}; waiting");
         }
         said = trouble;
         // What still grows is not whole: a file is taken when it was there before as it is now.
@@ -166,13 +166,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         resting.failed(summary.again.clone());
         etwhy_fleet::merge::merge(&store, &lock)?;
         for (outcome, count) in &summary.outcomes {
-            eprintln!("etwhy: {} {outcome}", thousands(*count as i128));
+            say!("etwhy: {} {outcome}", thousands(*count as i128));
         }
         for [path, outcome, reason] in shown.rows.drain(..) {
-            eprintln!("etwhy: {outcome}: {}: {}", sanitize(&path), sanitize(&reason));
+            say!("etwhy: {outcome}: {}: {}", sanitize(&path), sanitize(&reason));
         }
         if std::mem::take(&mut shown.more) > 0 {
-            eprintln!("etwhy: and more: table `run` of the store has all");
+            say!("etwhy: and more: table `run` of the store has all");
         }
         std::thread::sleep(Duration::from_secs(pause.max(1)));
     }
@@ -236,7 +236,7 @@ struct Shown {
 }
 
 pub fn say_shut((folder, why): &(PathBuf, String)) {
-    eprintln!("etwhy: not looked through: {}: {why}", sanitize(&folder.to_string_lossy()));
+    say!("etwhy: not looked through: {}: {why}", sanitize(&folder.to_string_lossy()));
 }
 
 fn once(

@@ -66,7 +66,7 @@ impl FollowArgs {
             match &window.running {
                 None => return Ok(failed(&error)),
                 // What was seen stays.
-                Some(_) => eprintln!("etwhy: {error:#}"),
+                Some(_) => say!("etwhy: {error:#}"),
             }
         }
         let Some(running) = &mut window.running else {
@@ -77,7 +77,7 @@ impl FollowArgs {
         loop {
             std::thread::sleep(NAP);
             if let Err(error) = window.go_on() {
-                eprintln!("etwhy: {error:#}");
+                say!("etwhy: {error:#}");
             }
         }
     }

@@ -496,10 +496,7 @@ impl Run {
                 .map_err(|error| std::io::Error::other(format!("{error:#}")).into())
         })?;
         let [from, to_s] = range.map(|ns| ns as f64 / 1e9);
-        eprintln!(
-            "etwhy: saved; read it with `etwhy why {} --from {from:.3}s --to {to_s:.3}s`",
-            to.display()
-        );
+        say!("etwhy: saved; read it with `etwhy why {} --from {from:.3}s --to {to_s:.3}s`", to.display());
         Ok(())
     }
 
@@ -511,13 +508,13 @@ impl Run {
 
     fn ended(mut self) -> anyhow::Result<Exit> {
         if self.last.is_none() && !self.waits {
-            eprintln!("etwhy: nothing came that could be shown");
+            say!("etwhy: nothing came that could be shown");
         } else {
             self.show.ended(self.waits)?;
         }
         self.save()?;
         if let Some(text) = &self.in_part {
-            eprintln!("etwhy: {}", etwhy_export::sanitize(text));
+            say!("etwhy: {}", etwhy_export::sanitize(text));
         }
         Ok(if self.waits || self.in_part.is_some() { Exit::InPart } else { Exit::Done })
     }

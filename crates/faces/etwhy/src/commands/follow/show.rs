@@ -174,7 +174,7 @@ impl Sink for Show {
 
     fn ended(&mut self, waits: bool) -> anyhow::Result<()> {
         if waits {
-            eprintln!("etwhy: the trace ended, and what was waited for did not happen");
+            say!("etwhy: the trace ended, and what was waited for did not happen");
         } else if !self.json {
             let mut out = out();
             writeln!(out, "the trace ended; `etwhy why` explains all of it")?;

@@ -82,11 +82,11 @@ impl Ended {
         match self.0 {
             None => exit,
             Some(Ok(sentence)) => {
-                eprintln!("etwhy: {sentence}");
+                say!("etwhy: {sentence}");
                 exit
             }
             Some(Err(error)) => {
-                eprintln!("etwhy: {}", sanitize(&format!("{error:#}")));
+                say!("etwhy: {}", sanitize(&format!("{error:#}")));
                 if exit == Exit::Done { Exit::InPart } else { exit }
             }
         }
@@ -123,10 +123,10 @@ impl Drop for Running {
             return;
         }
         match wpr_does(&self.wpr, Command::new(&self.wpr).arg("-cancel")) {
-            Ok(()) => eprintln!("etwhy: the recording was cancelled"),
+            Ok(()) => say!("etwhy: the recording was cancelled"),
             Err(error) => {
                 let error = sanitize(&format!("{error:#}")).into_owned();
-                eprintln!("etwhy: the recording could not be cancelled, `wpr -cancel` ends it: {error}");
+                say!("etwhy: the recording could not be cancelled, `wpr -cancel` ends it: {error}");
             }
         }
     }

@@ -85,11 +85,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         left.extend(stay);
     }
     if !removed.is_empty() {
-        eprintln!("etwhy: {} folders of runs that were killed were removed", removed.len());
+        say!("etwhy: {} folders of runs that were killed were removed", removed.len());
     }
     for (path, error) in left {
         let shown = path.display().to_string();
-        eprintln!("etwhy: {}: left by an earlier run, cannot be removed: {error}", sanitize(&shown));
+        say!("etwhy: {}: left by an earlier run, cannot be removed: {error}", sanitize(&shown));
     }
     let interrupt = Interrupt::new();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be caught")?;
@@ -212,7 +212,7 @@ fn kept(path: &Path, text: &str) -> bool {
     let failed = |source| ExportError::File { file: path.to_owned(), source };
     let written = replace_file(path, |out| out.write_all(text.as_bytes()).map_err(failed));
     if let Err(error) = &written {
-        eprintln!("etwhy: {}", sanitize(&error.to_string()));
+        say!("etwhy: {}", sanitize(&error.to_string()));
     }
     written.is_ok()
 }

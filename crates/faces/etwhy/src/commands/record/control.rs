@@ -2,7 +2,7 @@
 
 use super::merge::merge_parts;
 use crate::exit::Exit;
-use crate::report::terminal::{out, text};
+use crate::report::terminal::{out, path, text};
 use etwhy_base::{time, units};
 use etwhy_doc::Doc;
 use etwhy_record::run::{Here, Mode, Phase, Recorder, Refused, State, Status, loggers};
@@ -199,7 +199,7 @@ fn write_loggers(trace: &Path, list: &str, replace: bool) {
     }
     let written = options.write(true).open(&path).and_then(|mut file| file.write_all(list.as_bytes()));
     if let Err(error) = written {
-        eprintln!("etwhy: {}: the list of sessions is not written: {error}", path.display());
+        say!("etwhy: {}: the list of sessions is not written: {error}", path.display());
     }
 }
 
@@ -212,16 +212,16 @@ impl Ended {
     /// Merges the files, and tells which there are and what to do with them.
     pub fn tell(self) -> anyhow::Result<Exit> {
         if self.files.is_empty() {
-            eprintln!("etwhy: no file was written: Windows has recorded nothing");
+            say!("etwhy: no file was written: Windows has recorded nothing");
             return Ok(Exit::InPart);
         }
         let files = if self.merge { merge_parts(self.files) } else { self.files };
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let names = if names.len() > 8 { "FILES".to_owned() } else { names.join(" ") };
         let exit = print_files(&files)?;
-        eprintln!("etwhy: what it says: etwhy why {names}");
+        say!("etwhy: what it says: etwhy why {names}");
         if !self.merge && !self.apart {
-            eprintln!(
+            say!(
                 "etwhy: before they leave this machine: `etwhy record merge {names} -o merged.etl` adds the identities of images, \
                  without which symbols cannot be found"
             );
@@ -234,7 +234,7 @@ impl Ended {
 pub fn print_files(files: &[PathBuf]) -> anyhow::Result<Exit> {
     let mut out = out();
     for file in files {
-        writeln!(out, "{}", file.display())?;
+        writeln!(out, "{}", path(file))?;
     }
     out.flush()?;
     Ok(Exit::Done)
@@ -243,7 +243,7 @@ pub fn print_files(files: &[PathBuf]) -> anyhow::Result<Exit> {
 pub fn cancel() -> anyhow::Result<Exit> {
     let ended = Here::open()?.step(|recorder| recorder.cancel())?;
     if ended.is_empty() {
-        eprintln!("etwhy: no recording of etwhy is there");
+        say!("etwhy: no recording of etwhy is there");
     }
     let mut out = out();
     for name in ended {

@@ -30,7 +30,7 @@ pub fn run(
     let mut follower = follower(&options.folder)?;
     let said = here.step(|recorder| recorder.start(&options))?;
     tell(&said);
-    eprintln!("etwhy: {NO_WINDOWS}");
+    say!("etwhy: {NO_WINDOWS}");
     let mut child = match at_ctrl_c().and_then(|interrupt| {
         let child = follower.stdin(Stdio::piped()).spawn();
         Ok((child.context("the process that follows cannot be started")?, interrupt))
@@ -49,7 +49,7 @@ pub fn run(
     let files = ended?.map_or_else(Vec::new, |ended| ended.files().to_vec());
     if !files.is_empty() {
         let sizes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len());
-        eprintln!(
+        say!(
             "etwhy: {} of the recording are kept: `etwhy segments {folder}` lists them; delete the folder when you need them no more",
             bytes(i64::try_from(sizes.sum::<u64>()).unwrap_or(i64::MAX)),
             folder = options.folder.display()

@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::open::{Files, TraceArgs};
-use crate::report::terminal::out;
+use crate::report::terminal::{out, path};
 use anyhow::{Context as _, bail};
 use etwhy_base::units::{bytes, thousands};
 use etwhy_etl::read::EtlFile;
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let done = write(files, &args.output, replace, &facts, given.threads())?;
     tell(&done);
     let mut out = out();
-    writeln!(out, "{}", args.output.display())?;
+    writeln!(out, "{}", path(&args.output))?;
     out.flush()?;
     Ok(if is_in_part(&done.ledger) { Exit::InPart } else { Exit::Done })
 }
@@ -104,7 +104,7 @@ fn is_in_part(ledger: &Ledger) -> bool {
 /// stay as they are, and why is said.
 pub fn merge_parts(parts: Vec<PathBuf>) -> Vec<PathBuf> {
     let Some(target) = parts.first().cloned() else { return parts };
-    eprintln!("etwhy: merging, and looking for the identities of images");
+    say!("etwhy: merging, and looking for the identities of images");
     let merged = || -> anyhow::Result<Merged> {
         // They are of one recording, whatever their contents look like.
         let given = TraceArgs { merge: true, ..TraceArgs::of(&parts)? };
@@ -117,14 +117,14 @@ pub fn merge_parts(parts: Vec<PathBuf>) -> Vec<PathBuf> {
     match merged() {
         Ok(done) => tell(&done),
         Err(error) => {
-            eprintln!("etwhy: the files are not merged: {error:#}");
+            say!("etwhy: the files are not merged: {error:#}");
             return parts;
         }
     }
     for part in parts.iter().skip(1) {
         if let Err(error) = std::fs::remove_file(part) {
             let target = target.display();
-            eprintln!("etwhy: {} is merged into {target} and can be deleted: {error}", part.display());
+            say!("etwhy: {} is merged into {target} and can be deleted: {error}", part.display());
         }
     }
     vec![target]
@@ -173,15 +173,15 @@ fn tell(done: &Merged) {
     let number = |n: u64| thousands(n.into());
     let size = bytes(i64::try_from(done.bytes).unwrap_or(i64::MAX));
     if done.unchanged {
-        eprintln!("etwhy: that is a merged trace to which nothing can be added: copied as it is, {size}");
+        say!("etwhy: that is a merged trace to which nothing can be added: copied as it is, {size}");
     } else {
         let added =
             if done.added == 0 { String::new() } else { format!(" and {} added", number(done.added)) };
-        eprintln!("etwhy: {} records copied{added}, {size}", number(done.copied));
+        say!("etwhy: {} records copied{added}, {size}", number(done.copied));
     }
     let missing = done.images.saturating_sub(done.identified);
     if missing > 0 {
-        eprintln!(
+        say!(
             "etwhy: {} of {} images have no identity: --images names folders with their files",
             number(missing as u64),
             number(done.images as u64)

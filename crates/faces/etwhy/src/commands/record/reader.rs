@@ -44,7 +44,7 @@ impl Reader {
         std::thread::spawn(move || match FollowArgs::wait(&triggers, &folder, &begins) {
             Ok(fired) => drop(sender.send(fired)),
             Err(error) => {
-                eprintln!("etwhy: events and findings are not watched any more: {error:#}");
+                say!("etwhy: events and findings are not watched any more: {error:#}");
             }
         });
         Some(Reader { said, fired: None })

@@ -57,7 +57,7 @@ pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyho
 pub fn run(host: &str, arguments: &[String], output: &Path) -> anyhow::Result<Vec<PathBuf>> {
     check(host)?;
     let line = format!("{} -o {RESULT}.etl", start(arguments));
-    eprintln!("etwhy: ssh {host} {line}");
+    say!("etwhy: ssh {host} {line}");
     let ssh = || Command::new("ssh");
     // What the other etwhy says goes to the terminal as it comes; its list of files is read.
     let there =

@@ -32,7 +32,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut here = Here::open()?;
     let scratch = Scratch::new(None).context("no folder for temporary files")?;
-    eprintln!("etwhy: recording a few seconds of work of its own");
+    say!("etwhy: recording a few seconds of work of its own");
     let mut said = here.step(|recorder| {
         let profiles = PROFILES.map(str::to_owned).to_vec();
         let options = Options::new(profiles, Mode::File, scratch.path().to_path_buf());
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut out = out();
     out.write_all(text(&report).as_bytes())?;
     out.flush()?;
-    eprintln!("etwhy: {} holds trace, truth and this report. {PRIVACY}", args.output.display());
+    say!("etwhy: {} holds trace, truth and this report. {PRIVACY}", args.output.display());
     let agrees = seen.iter().all(|(check, seen)| check.agrees(seen.as_ref().ok().copied()));
     Ok(if agrees { Exit::Done } else { Exit::InPart })
 }

@@ -117,21 +117,21 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     here.prepare(&mut watch)?;
     let said = here.step(|recorder| recorder.start(&options))?;
     tell(&said);
-    eprintln!("etwhy: {NO_WINDOWS}");
+    say!("etwhy: {NO_WINDOWS}");
     if args.boot {
-        eprintln!(
+        say!(
             "etwhy: the next start of Windows is recorded: restart, and when it was slow enough end the recording with `etwhy record stop -o \
              FILE`; `etwhy record cancel` takes it back"
         );
         return Ok(Exit::Done);
     }
     if args.no_wait {
-        eprintln!(
+        say!(
             "etwhy: recording; `etwhy record stop -o FILE` ends it. Nobody guards it: `etwhy record guard` does"
         );
         return Ok(Exit::Done);
     }
-    eprintln!(
+    say!(
         "etwhy: recording; Ctrl-C ends it, `etwhy record mark TEXT` marks a moment, `etwhy record status` tells how it is"
     );
     guard(here, watch, &args.stop_when)
@@ -265,7 +265,7 @@ pub fn guard_until(
                     return Ok(Some(Some(control::finish(recorder, &Ending::default())?)));
                 }
                 Tick::Gone => {
-                    eprintln!("etwhy: the recording was ended by another command");
+                    say!("etwhy: the recording was ended by another command");
                     return Ok(Some(None));
                 }
             }
@@ -280,6 +280,6 @@ pub fn guard_until(
 
 pub fn tell(said: &[String]) {
     for text in said {
-        eprintln!("etwhy: {text}");
+        say!("etwhy: {text}");
     }
 }

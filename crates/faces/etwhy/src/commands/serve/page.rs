@@ -39,7 +39,7 @@ pub fn run(
     etwhy_scratch::leave_interrupts();
     running.take_interrupts();
     if !options.address.ip().is_loopback() {
-        eprintln!(
+        say!(
             "etwhy: other machines can reach this page; without encryption, and whoever has the address sees everything"
         );
     }
@@ -49,10 +49,10 @@ pub fn run(
     if show.opens
         && let Err(error) = browser::open(&running)
     {
-        eprintln!("etwhy: no browser can be opened ({error}); open the address in one");
+        say!("etwhy: no browser can be opened ({error}); open the address in one");
     } else if !show.quiet {
         let what = if show.opens { "the page opens in a browser" } else { "open this address in a browser" };
-        eprintln!("etwhy: {what}; Ctrl-C ends it");
+        say!("etwhy: {what}; Ctrl-C ends it");
     }
     add(&running.state)?;
     let front = running.wait();

@@ -57,7 +57,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     drop(Writer::new(&target, Vec::new(), force)?);
     let done = resolve_extract::apply(&mut extract, &resolver, args.names, &Memory::unlimited())?;
     for problem in &done.problems {
-        eprintln!("etwhy: {}", sanitize(&problem.text));
+        say!("etwhy: {}", sanitize(&problem.text));
     }
     let old = extract.manifest();
     let mut writer = Writer::new(&target, old.traces.clone(), force)?;
@@ -72,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     if args.quiet {
         return Ok(exit(&done));
     }
-    eprintln!(
+    say!(
         "etwhy: {}: {} of {} places without a name have one now; {} tables, {}",
         target.display(),
         thousands(done.named as i128),

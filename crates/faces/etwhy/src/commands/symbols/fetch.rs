@@ -53,7 +53,7 @@ struct Done {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let path = args.trace.symbols.path()?;
     if !path.names_a_server() && !args.trace.quiet {
-        eprintln!(
+        say!(
             "etwhy: the symbol path names no server, so nothing can be downloaded; give --symbols or set _NT_SYMBOL_PATH, e.g. \
              srv*FOLDER*https://msdl.microsoft.com/download/symbols"
         );

@@ -63,7 +63,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     writeln!(
         out,
         "{}: {} texts, {} types of events of {} providers, {} classic providers; from {} of {} files.",
-        args.output.display(),
+        sanitize(&args.output.display().to_string()),
         n(counts.messages),
         n(counts.events),
         n(counts.manifest_providers),
@@ -92,10 +92,10 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     for line in &report.failed {
-        eprintln!("etwhy: {}", sanitize(line));
+        say!("etwhy: {}", sanitize(line));
     }
     if report.more_failed > 0 {
-        eprintln!("etwhy: and {} more", n(report.more_failed));
+        say!("etwhy: and {} more", n(report.more_failed));
     }
     Ok(match report.failed.is_empty() {
         true => Exit::Done,
