@@ -5,11 +5,12 @@ use super::counter_needs;
 use super::facts::{Facts, Reason};
 use super::instance::Instance;
 use super::loss::Loss;
+use super::patience::{Patience, Turn};
 use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold};
 use super::shipped;
 use etwhy_base::units::thousands;
 pub use etwhy_sql::Cell;
-use etwhy_sql::{Engine, Limits, SqlError};
+use etwhy_sql::{Engine, SqlError};
 use etwhy_table::{Database, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -110,9 +111,12 @@ pub fn evaluate_all(db: &Database, rules: &[Rule]) -> Result<Vec<Outcome>, SqlEr
     let facts = Facts::of(db);
     let read = |rule: &&Rule| db.get(rule.over.table()).is_some();
     // What was not found has no severity, but its finding has one.
+    let mut patience = Patience::with(db);
     let asked = |rule: &Rule| {
         let begin = Instant::now();
-        let outcome = ask(&engine, rule, &facts);
+        let turn = patience.turn();
+        let outcome = ask(&engine, rule, &facts, &turn);
+        patience.is_spent_by(&turn);
         tracing::debug!("finding {}: {:?}, {:.3} s", rule.id, outcome.answer, begin.elapsed().as_secs_f64());
         (outcome.severity.unwrap_or(rule.severity), outcome)
     };
@@ -153,7 +157,7 @@ fn withdraw_all_clear(rules: &[Rule], outcomes: &mut [(Severity, Outcome)]) {
 
 /// Asks one finding.
 pub fn evaluate(engine: &Engine, rule: &Rule) -> Outcome {
-    ask(engine, rule, &Facts::of(engine.database()))
+    ask(engine, rule, &Facts::of(engine.database()), &Turn::alone())
 }
 
 /// What a shipped finding says where its limits are easier by `factor`: the thresholds named `least…` lower, those named `most…` higher. `None` if
@@ -171,7 +175,7 @@ pub fn evaluate_below(db: &Database, id: &str, factor: f64) -> Option<Outcome> {
     Some(evaluate(&Engine::new(db).ok()?, &rule))
 }
 
-fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
+fn ask(engine: &Engine, rule: &Rule, facts: &Facts, turn: &Turn) -> Outcome {
     let mut outcome = Outcome {
         id: rule.id.clone(),
         title: rule.title.clone(),
@@ -192,12 +196,12 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts) -> Outcome {
     if !outcome.reasons.is_empty() {
         return outcome;
     }
-    let answered = answer(engine, rule, &mut outcome)
-        .and_then(|()| cannot_rule_out(engine, rule, &lacking, &mut outcome));
+    let answered = answer(engine, rule, &mut outcome, turn)
+        .and_then(|()| cannot_rule_out(engine, rule, &lacking, &mut outcome, turn));
     match answered {
         Ok(()) => {}
         Err(error) => {
-            let text = format!("its query failed: {error}");
+            let text = turn.is_over().unwrap_or_else(|| format!("its query failed: {error}"));
             outcome.answer = Answer::CannotTell;
             outcome.reasons.push(Reason { text, record: None });
         }
@@ -243,13 +247,13 @@ impl Outcome {
 }
 
 /// A finding may come from anybody: its queries have limits wherever it is asked.
-fn rows_of(engine: &Engine, rule: &Rule, sql: &str) -> Result<Table, SqlError> {
-    Ok(engine.query_within(&rule.id, sql, usize::MAX, &Limits::FINDING)?.0)
+fn rows_of(engine: &Engine, rule: &Rule, sql: &str, turn: &Turn) -> Result<Table, SqlError> {
+    Ok(engine.query_within(&rule.id, sql, usize::MAX, &turn.limits())?.0)
 }
 
-fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), SqlError> {
+fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome, turn: &Turn) -> Result<(), SqlError> {
     if let Some(query) = &rule.cannot_tell {
-        let rows = rows_of(engine, rule, &rule.with_thresholds(query))?;
+        let rows = rows_of(engine, rule, &rule.with_thresholds(query), turn)?;
         for row in 0..rows.rows() as u32 {
             let record = rows.text(row, "record").map(|profile| format!("etwhy record --print {profile}"));
             let reason = rows.text(row, "reason").unwrap_or("");
@@ -259,7 +263,7 @@ fn answer(engine: &Engine, rule: &Rule, outcome: &mut Outcome) -> Result<(), Sql
             return Ok(());
         }
     }
-    let rows = rows_of(engine, rule, &outcome.sql)?;
+    let rows = rows_of(engine, rule, &outcome.sql, turn)?;
     let around = Surroundings::read(engine.database());
     let hits = 0..rows.rows().min(MOST_HITS) as u32;
     outcome.hits = hits.map(|row| hit(rule, &rows, row, &around)).collect();
@@ -299,13 +303,14 @@ fn cannot_rule_out(
     rule: &Rule,
     lacking: &[&Need],
     outcome: &mut Outcome,
+    turn: &Turn,
 ) -> Result<(), SqlError> {
     if outcome.answer != Answer::NotFound {
         return Ok(());
     }
     for need in lacking {
         let Some(query) = &need.to_rule_out else { continue };
-        if rows_of(engine, rule, &rule.with_thresholds(query))?.rows() > 0 {
+        if rows_of(engine, rule, &rule.with_thresholds(query), turn)?.rows() > 0 {
             outcome.is_hidden_by(Facts::lacking(need));
         }
     }

@@ -15,6 +15,7 @@ mod facts;
 mod instance;
 mod loss;
 pub mod manual;
+mod patience;
 pub mod rule;
 mod shipped;
 pub mod text;

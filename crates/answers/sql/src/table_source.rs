@@ -372,7 +372,10 @@ impl<'t> TableCursor<'t> {
                 }
             }
         }
-        if end.saturating_sub(next) > 64 {
+        // Of several indexes the one with the fewest rows: a join by a kind and a number would else go through all of the kind each time.
+        let mut fewest = end.saturating_sub(next) as usize;
+        let mut found = None;
+        if fewest > 64 {
             for check in &self.checks {
                 let (column, value) = match check {
                     Check::Between(column, low, high) if low == high => (*column, *low),
@@ -380,11 +383,15 @@ impl<'t> TableCursor<'t> {
                     _ => continue,
                 };
                 if let Some(index) = self.source.index(column) {
-                    return Rows::Indexed { index, value, next: 0 };
+                    let count = index.rows(value).len();
+                    if count < fewest {
+                        fewest = count;
+                        found = Some(Rows::Indexed { index, value, next: 0 });
+                    }
                 }
             }
         }
-        Rows::Range { next, end }
+        found.unwrap_or(Rows::Range { next, end })
     }
 }
 

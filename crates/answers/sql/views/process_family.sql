@@ -29,7 +29,9 @@ WITH kin AS (
   LEFT JOIN process g ON g.upid = q.parent_upid AND lower(g.name) = lower(q.name)
   WHERE p.pid > 4 AND p.name <> '[unknown]'
 ), twins AS (
-  SELECT k.parent_upid AS parent_upid, lower(k.name) AS name, count(*) AS n FROM kin k GROUP BY k.parent_upid, lower(k.name)
+  SELECT k.upid AS upid, lower(k.name) AS name, k.parent_upid AS parent_upid, k.root AS root, k.hosts_anything AS hosts_anything,
+         count(*) OVER (PARTITION BY k.parent_upid, lower(k.name)) AS n
+  FROM kin k
 ), runs AS (
   SELECT p.parent_upid AS parent_upid, lower(p.name) AS name,
          CASE WHEN coalesce(p.start_ns, 0) < max(coalesce(p.end_ns, 9223372036854775807)) OVER (PARTITION BY p.parent_upid, lower(p.name) ORDER BY coalesce(p.start_ns, 0), p.upid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 1 ELSE 0 END AS overlaps
@@ -39,11 +41,10 @@ WITH kin AS (
   SELECT r.parent_upid AS parent_upid, r.name AS name FROM runs r GROUP BY r.parent_upid, r.name HAVING count(*) >= 3 AND sum(r.overlaps) = 0
 ), started AS (
   SELECT r.upid AS root, s.root AS starter, coalesce(g.root, s.root) AS script
-  FROM kin r
+  FROM twins r
   JOIN kin s ON s.upid = r.parent_upid
-  JOIN twins c ON c.parent_upid = s.upid AND c.name = lower(r.name)
-  LEFT JOIN kin g ON g.upid = s.parent_upid AND g.starts_anybody = 0 AND lower(s.name) = 'cmd.exe' AND c.n < 3
-  LEFT JOIN restarted t ON t.parent_upid = s.upid AND t.name = lower(r.name)
+  LEFT JOIN kin g ON g.upid = s.parent_upid AND g.starts_anybody = 0 AND lower(s.name) = 'cmd.exe' AND r.n < 3
+  LEFT JOIN restarted t ON t.parent_upid = r.parent_upid AND t.name = r.name
   WHERE r.root = r.upid AND r.hosts_anything = 0 AND (s.starts_anybody = 0 OR t.name IS NOT NULL)
 )
 SELECT k.upid AS upid,

@@ -145,19 +145,20 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut disks: BTreeMap<i32, Vec<Transfer>> = BTreeMap::new();
     let (all, one) = (strings.intern("disk"), strings.intern("process"));
     let mut out = Vec::new();
+    // What is sequential for its process is so for the disk: others come in between by chance.
+    let mut sequential_of: BTreeMap<i32, i64> = BTreeMap::new();
     for ((disk, upid), mut transfers) in by {
         transfers.sort_by_key(|t| t.start);
         let mut row = row(one, disk, id(upid), &transfers);
         row.sequential = sequential(&transfers);
+        add(sequential_of.entry(disk).or_default(), row.sequential);
         out.push(row);
         disks.entry(disk).or_default().extend(transfers);
     }
     for (disk, mut transfers) in disks {
         transfers.sort_by_key(|t| t.start);
         let mut row = row(all, disk, None, &transfers);
-        // What is sequential for its process is so for the disk: others come in between by chance.
-        let of_processes = out.iter().filter(|row| row.level == one && row.disk == disk);
-        row.sequential = of_processes.map(|row| row.sequential).sum();
+        row.sequential = sequential_of.get(&disk).copied().unwrap_or(0);
         out.push(row);
     }
     out.sort_by_key(|row| (row.level != all, std::cmp::Reverse(row.service_ns), row.disk, row.upid));
