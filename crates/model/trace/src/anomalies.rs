@@ -5,6 +5,7 @@ etwhy_etl::define_anomalies! {
     PAYLOAD_TOO_SHORT "payload_too_short" Error Decode "Events whose payload ends before the fields that are needed: they are counted, but missing in their table.";
     EVENT_TYPES_UNDECODED "event_types_undecoded" Info Decode "Kinds of events that nothing describes: counted and dumped raw. A folder of manifests (--manifests) or .tmf files (--tmf) may help.";
     NAMED_BY_TABLES "named_by_tables" Warning Analysis "Processes or threads that a table found and nothing had named before: their numbers may depend on which tables were asked for. This is an error of etwhy; please report it.";
+    BEGINS_IMPOSSIBLE "begins_impossible" Error Decode "Interrupts, page faults, callbacks of file system filters and registry operations whose record says that they began after their end, or long before the trace: damaged, so they have no duration, or one of 0 where their table needs one.";
     PAYLOAD_LEFTOVER "payload_leftover" Warning Decode "Payloads that are longer than their known layout: what lies behind is shown as _rest. Either the layout has grown in a newer version of Windows, or these are not the fields that are shown.";
     PAYLOAD_SHORTFALL "payload_shortfall" Error Decode "Payloads that end before their known layout does: the fields behind are missing.";
     POINTERS_OF_OTHER_SIZE "pointers_of_other_size" Warning Decode "Payloads that fit their layout only with pointers of another size than their record says (a 64-bit payload in a 32-bit session, or the other way round): read with that size.";

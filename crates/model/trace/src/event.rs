@@ -4,7 +4,9 @@
 mod context;
 pub(crate) mod fields;
 pub(crate) mod select;
+pub(crate) mod span;
 
 pub use context::Context;
 pub use fields::{Event, Fields};
 pub use select::{Select, What};
+pub use span::{INTERRUPT_BEFORE_NS, OPERATION_BEFORE_NS};

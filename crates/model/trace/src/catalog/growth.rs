@@ -45,7 +45,7 @@ mod series;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::GROWTH_BEYOND_LIMIT;
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, OPERATION_BEFORE_NS, Select, What};
 use crate::owner::Owner;
 use calls::Syscalls;
 use etwhy_decode::kernel::KernelEvent;
@@ -391,11 +391,8 @@ impl Growths {
     }
 
     fn key(&mut self, event: &Event<'_>, op: u8, cx: &mut Context<'_>) {
-        let initial = event.i64(0).filter(|&initial| initial > 0 && initial <= event.record.ticks);
-        let cost = initial.map(|initial| {
-            let ticks = event.record.ticks.saturating_sub(initial);
-            cx.timeline.span_ns(event.record.file, ticks).max(0)
-        });
+        let initial = event.i64(0).filter(|&initial| initial > 0);
+        let cost = initial.and_then(|initial| cx.span_since_uncounted(event, initial, OPERATION_BEFORE_NS));
         let Some(actor) = cx.actor(event) else { return };
         let owner = Owner::for_thread(cx.model, Some(actor.utid));
         if let Some((_, series)) = self.series.get_or_add(Operation::Registry(op), owner) {

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, OPERATION_BEFORE_NS, Select, What};
 use crate::finish::process_later;
 use etwhy_decode::kernel::events::PageFault;
 use etwhy_table::{TableBuilder, define_table};
@@ -57,8 +57,7 @@ impl Analysis for HardFaults {
             cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
             return;
         };
-        let ticks = event.record.ticks.saturating_sub(initial);
-        let dur = cx.timeline.span_ns(event.record.file, ticks).max(0);
+        let dur = cx.span_since(event, initial, OPERATION_BEFORE_NS).unwrap_or(0);
         let tid = tid as u32;
         let utid = cx.model.thread(tid, None, event.ns);
         let stack = cx.stack_ticket(event, Some(tid), Some(utid));

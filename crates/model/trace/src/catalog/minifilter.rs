@@ -30,7 +30,7 @@ mod nested;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::{FILTER_STARTS_FORGOTTEN, PAYLOAD_TOO_SHORT};
-use crate::event::{Context, Event, Select, What};
+use crate::event::{Context, Event, OPERATION_BEFORE_NS, Select, What};
 use crate::finish::process_later;
 use crate::model::file_name::FileRef;
 use crate::model::place::PlaceId;
@@ -163,9 +163,8 @@ impl Analysis for Minifilters {
                 cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);
                 return;
             };
-            let ticks = event.record.ticks.saturating_sub(initial);
-            let span = cx.timeline.span_ns(event.record.file, ticks).max(0);
-            (Some(event.ns.saturating_sub(span)), None)
+            let span = cx.span_since(event, initial, OPERATION_BEFORE_NS);
+            (span.map(|span| event.ns.saturating_sub(span)), None)
         } else {
             let Some(status) = event.u64(5) else {
                 cx.ledger.count(&PAYLOAD_TOO_SHORT, 1);

@@ -25,7 +25,7 @@ mod usage;
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
 use crate::anomalies::PAYLOAD_TOO_SHORT;
-use crate::event::{Context, Event, Select};
+use crate::event::{Context, Event, OPERATION_BEFORE_NS, Select};
 use crate::finish::process_later;
 use crate::owner::Owner;
 use etwhy_decode::kernel::events;
@@ -164,11 +164,8 @@ impl Analysis for Registry {
         // Enumerations of values name the value only if they found one.
         let value = value.filter(|value| *value != Sym::EMPTY || matches!(op, SET_VALUE..=QUERY_VALUE));
         let key = cx.model.keys.path(kcb, rest);
-        let initial = event.i64(3).filter(|&initial| initial > 0 && initial <= event.record.ticks);
-        let dur_ns = initial.map(|initial| {
-            let ticks = event.record.ticks.saturating_sub(initial);
-            cx.timeline.span_ns(event.record.file, ticks).max(0)
-        });
+        let initial = event.i64(3).filter(|&initial| initial > 0);
+        let dur_ns = initial.and_then(|initial| cx.span_since(event, initial, OPERATION_BEFORE_NS));
         let running = cx.model.cpus.running(event.record.cpu, event.ns);
         let (tid, utid) = match event.tid_pid() {
             Some((tid, pid)) => (Some(tid), Some(cx.model.thread(tid, Some(pid), event.ns))),

@@ -1,6 +1,7 @@
 //! What handlers work with besides the event.
 
 use super::fields::Event;
+use super::span;
 use crate::inputs::Inputs;
 use crate::model::Model;
 use crate::model::place::PlaceId;
@@ -26,6 +27,19 @@ pub struct Context<'c> {
 }
 
 impl Context<'_> {
+    /// Time from `initial`, the ticks at which the payload says that it began, to the event. `None`, and counted, if that is after the
+    /// event, or longer before the trace than `before_ns`.
+    #[inline]
+    pub fn span_since(&mut self, event: &Event<'_>, initial: i64, before_ns: i64) -> Option<i64> {
+        span::since(event, initial, before_ns, self.timeline, self.ledger)
+    }
+
+    /// The same of events that another table counts.
+    #[inline]
+    pub fn span_since_uncounted(&self, event: &Event<'_>, initial: i64, before_ns: i64) -> Option<i64> {
+        span::uncounted(event, initial, before_ns, self.timeline)
+    }
+
     /// Interns a text.
     pub fn sym(&mut self, text: impl AsRef<str>) -> Sym {
         self.strings.intern(text.as_ref())

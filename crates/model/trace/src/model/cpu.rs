@@ -14,6 +14,7 @@ use super::thread::Threads;
 use crate::anomalies::{PAYLOAD_TOO_SHORT, PROCESSORS_UNKNOWN, RUNNING_FORGOTTEN, SWITCHES_MISSED};
 use crate::event::fields::Event;
 use crate::event::select::{Select, What};
+use crate::event::span::{self, INTERRUPT_BEFORE_NS};
 use crate::silence::is_silence;
 use etwhy_decode::kernel::events::{PerfInfo, Thread};
 use etwhy_etl::Ledger;
@@ -364,8 +365,7 @@ pub(crate) fn event(
         ledger.count(&PAYLOAD_TOO_SHORT, 1);
         return;
     };
-    let ticks = event.record.ticks.saturating_sub(initial);
-    let span = timeline.span_ns(event.record.file, ticks).max(0);
+    let span = span::since(event, initial, INTERRUPT_BEFORE_NS, timeline, ledger).unwrap_or(0);
     let start_ns = ns.saturating_sub(span);
     if let Some(cpu) = cpus.cpu(number) {
         if mixed {
