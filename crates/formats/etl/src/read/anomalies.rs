@@ -11,6 +11,7 @@ crate::define_anomalies! {
     CIRCULAR_OVERWRITTEN "circular_overwritten" Info Recording "Buffers overwritten in a circular file before the oldest one that is left: the trace starts later than the session did.";
     FIRST_BUFFERS_ABSENT "first_buffers_absent" Info Recording "Buffers numbered before the first one of the file, though the session wrote one file and did not overwrite it: empty ones, which are never written.";
     HEADER_GIVEN "header_given" Info Read "Files without a session header, of which the clock and the machine are those of the header that was given for them.";
+    HEADER_IMPLAUSIBLE "header_implausible" Warning Read "Fields of session headers that cannot be so. In their place are assumed: a performance counter of 10 MHz (for one of under 1 kHz or over 10 GHz, so that all times may be wrong by a factor), that counter (for an unknown kind of clock), an unknown number and speed of processors, UTC (for a time zone of more than a day). A start before 1999 or after 2200 stays what it is.";
     SEGMENT_OF_SERIES "segment_of_series" Info Recording "Buffers that stand in earlier files of a series of segments.";
     FILE_TRUNCATED "file_truncated" DataLoss Read "Files that end in the middle of a buffer: what is there is read. Copy the file again if this is a copy.";
     BUFFER_HEADER_BAD "buffer_header_bad" Error Read "Buffer headers that make no sense; reading went on at the next sound one.";

@@ -52,7 +52,7 @@ impl Clock {
             CLOCK_CPU_CYCLE => (ClockKind::CpuCycle, i64::from(header.cpu_speed_mhz) * 1_000_000),
             _ => (ClockKind::Qpc, header.perf_freq),
         };
-        // A header without a frequency: 10 MHz is what all current systems have.
+        // Cycles of unknown length: 10 MHz is what counters of all current systems have.
         let frequency = if frequency > 0 { frequency } else { 10_000_000 };
         Clock {
             kind,

@@ -440,6 +440,7 @@ impl EtlFile {
             let header = &segment.header;
             self.ledger.count(&EVENTS_LOST, u64::from(header.events_lost));
             self.ledger.count(&BUFFERS_LOST, u64::from(header.buffers_lost));
+            self.ledger.count(&HEADER_IMPLAUSIBLE, u64::from(header.implausible));
             let given = self.outside.is_some();
             if !self.growing && !given && (header.buffers_written == 0 || header.end_time == 0) {
                 self.ledger.count(&NOT_FINALISED, 1);

@@ -60,6 +60,8 @@ pub struct LogFileHeader {
     pub clock_type: u32,
     /// Buffers lost.
     pub buffers_lost: u32,
+    /// Fields that cannot be as the file has them; here is what is assumed.
+    pub implausible: u32,
     /// Session name (`Relogger` in merged files).
     pub session_name: String,
     /// Log file name as recorded (`[multiple files]` in merged files). Never used as a path.
@@ -75,7 +77,7 @@ impl LogFileHeader {
         let names = p.get(layout.names..).unwrap_or(&[]);
         let (session_name, len) = utf16z(names);
         let (log_file_name, _) = utf16z(names.get(len..).unwrap_or(&[]));
-        Some(LogFileHeader {
+        let mut header = LogFileHeader {
             buffer_size: p.u32_at(abi::BUFFER_SIZE)?,
             version: p.array(VERSION)?,
             os_build: p.u32_at(PROVIDER_VERSION)?,
@@ -101,9 +103,12 @@ impl LogFileHeader {
             start_time: p.i64_at(layout.start_time)?,
             clock_type: p.u32_at(layout.reserved_flags)?,
             buffers_lost: p.u32_at(layout.buffers_lost)?,
+            implausible: 0,
             session_name,
             log_file_name,
-        })
+        };
+        header.implausible = header.make_plausible();
+        Some(header)
     }
 
     /// True for the output of a merge (`xperf -merge`, WPR, PerfView).

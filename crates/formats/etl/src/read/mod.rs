@@ -17,6 +17,7 @@ mod logfile;
 mod part;
 mod past;
 mod pipe;
+mod plausible;
 mod resync;
 mod sample;
 mod source;
