@@ -47,10 +47,16 @@ pub(crate) fn tables(
     }
     let mut machines = TableBuilder::<CounterMachineRow>::new(memory);
     let mut wanted = TableBuilder::<CounterWantedRow>::new(memory);
-    for (at, machine) in all.machines.iter().enumerate() {
-        if let Some(row) = machine_row(at, machine, &all, zero, &mut strings) {
+    let mut by_machine: Vec<Vec<&Counter>> = vec![Vec::new(); all.machines.len()];
+    for counter in &all.counters {
+        if let Some(of_machine) = by_machine.get_mut(counter.machine) {
+            of_machine.push(counter);
+        }
+    }
+    for (machine, counters) in all.machines.iter().zip(&by_machine) {
+        if let Some(row) = machine_row(machine, counters, &all, zero, &mut strings) {
             machines.push(row);
-            for row in wanted_rows(at, machine, &all, &mut strings) {
+            for row in wanted_rows(machine, counters, &mut strings) {
                 wanted.push(row);
             }
         }
@@ -114,14 +120,14 @@ fn counter_row(number: i32, counter: &Counter, all: &Collected, strings: &mut St
 }
 
 fn machine_row(
-    at: usize,
     machine: &Machine,
+    of_machine: &[&Counter],
     all: &Collected,
     zero: i64,
     strings: &mut Strings,
 ) -> Option<CounterMachineRow> {
     let (first_utc_ns, last_utc_ns) = machine.range?;
-    let counters = all.counters.iter().filter(|c| c.machine == at);
+    let counters = of_machine.iter().copied();
     let unknown = unknown_language(counters.clone());
     Some(CounterMachineRow {
         machine: strings.intern(&machine.name),
@@ -129,7 +135,7 @@ fn machine_row(
         counters: counters.clone().count() as i64,
         unknown_counters: counters.filter(|c| c.name.is_none()).count() as i64,
         unknown_language: unknown.map(|counter| strings.intern(&counter.text)),
-        cpus: all.cpus(at),
+        cpus: all.cpus(machine, of_machine),
         gaps: machine.gaps.0,
         gap_ns: machine.gaps.1,
         first_utc_ns,
@@ -154,17 +160,12 @@ fn unknown_language<'c>(counters: impl Iterator<Item = &'c Counter> + Clone) -> 
     }
 }
 
-fn wanted_rows(
-    at: usize,
-    machine: &Machine,
-    all: &Collected,
-    strings: &mut Strings,
-) -> Vec<CounterWantedRow> {
-    let of_machine = || all.counters.iter().filter(|c| c.machine == at);
+fn wanted_rows(machine: &Machine, of_machine: &[&Counter], strings: &mut Strings) -> Vec<CounterWantedRow> {
     WANTED
         .iter()
         .map(|wanted| {
-            let logged = of_machine()
+            let logged = of_machine
+                .iter()
                 .filter(|c| c.object.zip(c.name).is_some_and(|(object, name)| wanted.is(object, name)));
             CounterWantedRow {
                 machine: strings.intern(&machine.name),

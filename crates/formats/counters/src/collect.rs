@@ -226,24 +226,19 @@ impl Collected {
     }
 
     /// Logical processors of a machine: the most instances that one counter of processors has, also one that is not wanted.
-    pub fn cpus(&self, machine: usize) -> Option<i32> {
+    pub fn cpus(&self, machine: &Machine, of_machine: &[&Counter]) -> Option<i32> {
         let mut by_object: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        for counter in self
-            .counters
-            .iter()
-            .filter(|c| c.machine == machine && !c.is_total() && c.samples + c.missing > 0)
-        {
+        for counter in of_machine.iter().filter(|c| !c.is_total() && c.samples + c.missing > 0) {
             if let (Some(object @ ("Processor" | "Processor Information")), Some(instance)) =
                 (counter.object, &counter.path.instance)
             {
                 by_object.entry(object).or_default().insert(instance);
             }
         }
-        let name = self.machines.get(machine).map(|machine| machine.name.to_lowercase());
-        for (of, object, instance) in &self.processors {
-            if name.as_ref() == Some(of) {
-                by_object.entry(object).or_default().insert(instance);
-            }
+        let name = machine.name.to_lowercase();
+        let others = self.processors.range((name.clone(), "", String::new())..);
+        for (_, object, instance) in others.take_while(|(of, ..)| *of == name) {
+            by_object.entry(object).or_default().insert(instance);
         }
         by_object.values().map(|set| set.len()).max().and_then(|n| i32::try_from(n).ok())
     }
@@ -274,7 +269,8 @@ mod tests {
             (Some(3), Some("% DPC Time"), Some((50.0, 99.0)))
         );
         assert_eq!(counter.mean(), Some(616.0 / 7.0));
-        assert_eq!(all.cpus(0), Some(1));
+        let counters: Vec<&Counter> = all.counters.iter().collect();
+        assert_eq!(all.cpus(&all.machines[0], &counters), Some(1));
     }
 
     #[test]

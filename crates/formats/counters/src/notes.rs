@@ -24,12 +24,14 @@ macro_rules! kinds {
 kinds! {
     /// A line that has no stamp.
     NO_STAMP = "line-without-stamp", "info", "lines that are no samples, such as what typeperf says at its end; they are skipped";
+    /// A line of values whose stamp cannot be read.
+    STAMP_UNREADABLE = "stamp-unreadable", "data_loss", "lines of values whose date or time cannot be read; they are skipped";
     /// A line that ends in the middle.
     CUT_LINE = "cut-line", "data_loss", "lines that end inside of a value or have fewer values than counters, as when the recording was ended; the values that are there are used, a value that is cut is not";
     /// A line that has too many values.
     EXTRA_VALUES = "extra-values", "data_loss", "lines with more values than the header has counters; the values behind are not used";
     /// A value that is no number.
-    NOT_A_NUMBER = "not-a-number", "data_loss", "values that are no numbers; they count as missing";
+    NOT_A_NUMBER = "not-a-number", "data_loss", "values that are no numbers, larger than any counter, or negative where a counter of these kinds cannot be; they count as missing";
     /// A value of minus one.
     MINUS_ONE = "minus-one", "info", "values of exactly -1, which typeperf writes where a counter could not be read, and no counter of these kinds can have; they count as missing";
     /// A header in the middle.

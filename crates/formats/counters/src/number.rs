@@ -11,6 +11,20 @@ pub enum Field {
     Wrong,
 }
 
+/// No counter is larger: behind this sums and figures are cut off.
+const LARGEST: f64 = 9e18;
+
+impl Field {
+    /// What it holds of a counter, which `known` ones cannot have below zero. Differences of clocks may be a little below, and -1 has a
+    /// meaning of its own.
+    pub fn of_counter(self, known: bool) -> Field {
+        match self {
+            Field::Value(value) if value.abs() > LARGEST || (known && value < -1.0) => Field::Wrong,
+            field => field,
+        }
+    }
+}
+
 /// Powers of ten that a double holds exactly.
 const TENS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
@@ -128,6 +142,21 @@ mod tests {
         assert_eq!(value("1,234,567.8"), Field::Value(1_234_567.8));
         assert_eq!(value("1,234,567"), Field::Value(1_234_567.0));
         assert_eq!(value("184467440737095516150"), Field::Value(184_467_440_737_095_516_150.0));
+    }
+
+    #[test]
+    fn what_no_counter_has() {
+        for (text, known, expected) in [
+            ("-5", true, Field::Wrong),
+            ("-5", false, Field::Value(-5.0)),
+            ("-1", true, Field::Value(-1.0)),
+            ("-0.25", true, Field::Value(-0.25)),
+            ("1e308", false, Field::Wrong),
+            ("-1e308", false, Field::Wrong),
+            ("9e18", true, Field::Value(9e18)),
+        ] {
+            assert_eq!(field(text.as_bytes()).of_counter(known), expected, "{text}");
+        }
     }
 
     #[test]

@@ -159,6 +159,9 @@ impl State<'_> {
                     columns = Some(self.header(log, number, &bytes, at));
                 }
                 _ if bytes.trim_ascii().is_empty() => {}
+                (None, Some(_)) if fields.any(|text| matches!(field(text), Field::Value(_))) => {
+                    self.notes.count(&notes::STAMP_UNREADABLE, 1, &log.path, at);
+                }
                 _ => self.notes.count(&notes::NO_STAMP, 1, &log.path, at),
             }
         }
@@ -279,7 +282,7 @@ impl State<'_> {
                 continue;
             }
             let Some(counter) = self.all.counters.get_mut(number as usize) else { continue };
-            match field(text) {
+            match field(text).of_counter(counter.name.is_some()) {
                 Field::Value(value) if value == -1.0 && counter.name.is_some() => {
                     counter.missing += 1;
                     self.notes.count(&notes::MINUS_ONE, 1, &log.path, at);

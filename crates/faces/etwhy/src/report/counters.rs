@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Processors that are all listed; of more, the busiest.
 const MOST_CPUS: usize = 64;
 
+/// Machines that are shown; of more, the first.
+const MOST_MACHINES: usize = 50;
+
 /// Means of each counter in the slices of the log.
 pub struct Slices {
     width: i64,
@@ -65,7 +68,7 @@ impl Slices {
 pub fn add(doc: &mut Doc, db: &Database, top: usize) -> Result<(), Absent> {
     let machines = db.read::<CounterMachineRow>()?;
     let slices = Slices::read(db)?;
-    for machine in machines.iter().map(|row| row.machine()) {
+    for machine in machines.iter().take(MOST_MACHINES).map(|row| row.machine()) {
         if machines.len() > 1 {
             doc.heading(format!("═══ {}", name_of(machine)));
         }
@@ -73,6 +76,13 @@ pub fn add(doc: &mut Doc, db: &Database, top: usize) -> Result<(), Absent> {
         for (title, objects) in LISTS {
             list(doc, db, machine, (title, objects), &slices, top)?;
         }
+    }
+    if machines.len() > MOST_MACHINES {
+        doc.space();
+        let all = thousands(machines.len() as i128);
+        doc.text(format!(
+            "The first {MOST_MACHINES} of {all} machines; --dump counter has the counters of all."
+        ));
     }
     if slices.count > 0 {
         doc.space();
@@ -106,7 +116,11 @@ pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) -> Result<(),
     if let Some(more) = files.len().checked_sub(5).filter(|more| *more > 0) {
         lines.push(format!("and {}", counted(more as i64, "more file", "more files")).into());
     }
-    lines.extend(db.read::<CounterMachineRow>()?.iter().map(|row| machine_line(row).into()));
+    let machines = db.read::<CounterMachineRow>()?;
+    lines.extend(machines.iter().take(MOST_MACHINES).map(|row| machine_line(row).into()));
+    if let Some(more) = machines.len().checked_sub(MOST_MACHINES).filter(|more| *more > 0) {
+        lines.push(format!("and {}", counted(more as i64, "more machine", "more machines")).into());
+    }
     for row in &db.read::<CounterNoteRow>()? {
         let count = thousands(row.count().into());
         let note = format!(": {count} x {}: {} (first: {})", row.name(), row.meaning(), row.first());

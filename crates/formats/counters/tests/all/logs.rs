@@ -156,6 +156,17 @@ fn typeperf_in_german_on_the_console() {
 }
 
 #[test]
+fn values_whose_time_cannot_be_read_are_lost() {
+    let log = b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\S\\Memory\\Pages/sec\"\n\
+        \"02/27/2012 19:36:00.000\",\"1\"\n\"99/99/2012 19:36:01.000\",\"2\"\n\"02/27/2012 19:36:02.000\",\"-7\"\nExiting, please wait...\n";
+    let logs = Case::new(&[("log.csv", log)]).read();
+    assert_eq!(
+        notes(&logs),
+        noted(&[("line-without-stamp", 1), ("stamp-unreadable", 1), ("not-a-number", 1)])
+    );
+}
+
+#[test]
 fn the_zone_of_a_log_without_one() {
     let log = "\"(PDH-CSV 4.0)\",\"\\\\S\\Memory\\Pages/sec\"\n\"02/27/2012 19:36:00.000\",\"1\"\n";
     let case = Case::new(&[("a.csv", log.as_bytes())]);
