@@ -7,7 +7,7 @@ use crate::options::rows::{RowArgs, write_selection};
 use crate::options::time::{Span, TimeArgs, When};
 use crate::report::counters as page;
 use crate::report::findings_page::{self, Words};
-use crate::report::table_json::table_json;
+use crate::report::table_json::Rows;
 use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
 use crate::verbose::stage;
@@ -22,6 +22,7 @@ use etwhy_record::{Recording, Session, Size, formats};
 use etwhy_rules::{Outcome, Rule, Subject, evaluate_all};
 use etwhy_sql::{Engine, words};
 use etwhy_table::{Database, Memory, Pattern, RowOf, Selection, Table, TableSpec};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -366,8 +367,22 @@ fn add_missing(doc: &mut Doc, db: &Database) {
     doc.verbatim("bat", &format!("{command}\nlogman start etwhy"));
 }
 
-fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Value> {
-    let rows = |name: &str| read.db.get(name).map(table_json).unwrap_or_default();
+#[derive(Serialize)]
+struct Json<'r> {
+    files: Vec<serde_json::Value>,
+    skipped: Vec<serde_json::Value>,
+    machines: Rows<'r>,
+    findings: serde_json::Value,
+    recordings: Vec<serde_json::Value>,
+    log_missing: Option<String>,
+    processors: Rows<'r>,
+    counters: Rows<'r>,
+    wanted: Rows<'r>,
+    notes: Rows<'r>,
+}
+
+fn as_json<'r>(read: &'r Read, outcomes: &[Outcome]) -> anyhow::Result<Json<'r>> {
+    let rows = |name: &str| Rows(read.db.get(name));
     let files: Vec<serde_json::Value> = read
         .logs
         .files
@@ -384,18 +399,18 @@ fn as_json(read: &Read, outcomes: &[Outcome]) -> anyhow::Result<serde_json::Valu
         .into_iter()
         .map(|(name, [wpr, xperf])| json!({ "profile": name, "wpr": wpr, "xperf": xperf }))
         .collect();
-    Ok(json!({
-        "files": files,
-        "skipped": skipped,
-        "machines": rows("counter_machine"),
-        "findings": findings_page::json(outcomes)?,
-        "recordings": recordings,
-        "log_missing": missing(&read.db),
-        "processors": rows("counter_cpu"),
-        "counters": rows("counter"),
-        "wanted": rows("counter_wanted"),
-        "notes": rows("counter_note"),
-    }))
+    Ok(Json {
+        files,
+        skipped,
+        machines: rows("counter_machine"),
+        findings: findings_page::json(outcomes)?,
+        recordings,
+        log_missing: missing(&read.db),
+        processors: rows("counter_cpu"),
+        counters: rows("counter"),
+        wanted: rows("counter_wanted"),
+        notes: rows("counter_note"),
+    })
 }
 
 #[cfg(test)]
