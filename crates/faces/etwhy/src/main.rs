@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod knowledge;
 mod open;
+mod open_files;
 mod options;
 mod own;
 mod progress;
@@ -33,6 +34,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    open_files::allow_many();
     let result = run();
     let ended = stdout::end();
     match (result, ended) {

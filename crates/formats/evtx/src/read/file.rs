@@ -1,5 +1,6 @@
 //! A log file: its header, and where its chunks are.
 
+use super::handle::Handle;
 use super::{Damage, anomalies};
 use crate::abi::{chunk, file};
 use crate::error::EvtxError;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 /// An open log.
 #[derive(Clone, Debug)]
 pub struct LogFile {
-    file: Arc<File>,
+    file: Arc<Handle>,
     /// Path as it is shown.
     pub path: PathBuf,
     /// Size of the file when it was opened.
@@ -53,8 +54,8 @@ impl LogFile {
     /// If the file cannot be read, has neither a header nor chunks, or is of a newer format.
     pub fn open(path: &Path, shown: &Path) -> Result<LogFile, EvtxError> {
         let io = |source| EvtxError::Io { file: shown.to_path_buf(), offset: 0, source };
-        let file = File::open(path).map_err(io)?;
-        let size = file.metadata().map_err(io)?.len();
+        let file = Handle::open(path).map_err(io)?;
+        let size = file.look(File::metadata).map_err(io)?.len();
         let mut log = LogFile {
             file: Arc::new(file),
             path: shown.to_path_buf(),
@@ -77,6 +78,9 @@ impl LogFile {
             return Err(EvtxError::NotALog { file: log.path, needed: "`ElfFile`", had });
         }
         log.compare();
+        if let Some(file) = Arc::get_mut(&mut log.file) {
+            file.settle();
+        }
         Ok(log)
     }
 
@@ -183,7 +187,7 @@ impl LogFile {
         let mut had = 0;
         while let Some(rest) = into.get_mut(had..).filter(|rest| !rest.is_empty()) {
             let at = offset.saturating_add(had as u64);
-            match read_some(&self.file, at, rest) {
+            match self.file.look(|file| read_some(file, at, rest)) {
                 Ok(0) => break,
                 Ok(n) => had += n,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -202,14 +206,14 @@ impl LogFile {
         if !follow {
             return None;
         }
-        Mapped::window(&self.file, first.offset, usize::try_from(len).ok()?)
-            .ok()
-            .map(|map| (first.offset, map))
+        let len = usize::try_from(len).ok()?;
+        let map = self.file.look(|file| Mapped::window(file, first.offset, len)).ok()?;
+        Some((first.offset, map))
     }
 
     /// Counts it if the file has become shorter since it was opened, or a map of it was not `whole`.
     pub(crate) fn judge_end(&self, whole: bool, damage: &mut Damage) {
-        let whole = whole && self.file.metadata().is_ok_and(|now| now.len() >= self.size);
+        let whole = whole && self.file.look(File::metadata).is_ok_and(|now| now.len() >= self.size);
         damage.note(&anomalies::SHRANK, u64::from(!whole), || self.path.display().to_string());
     }
 

@@ -6,6 +6,7 @@
 pub mod anomalies;
 mod chunk;
 mod file;
+mod handle;
 mod parallel;
 
 pub use chunk::{Chunk, RecordRef, Records};
