@@ -22,7 +22,7 @@ fn planted() -> Made {
         let own = 0.02 * (rng.normal() * 0.6).exp();
         for (n, day) in [3, 12, 25, 33].into_iter().enumerate() {
             let mut near = |share: f64| share * (rng.normal() * 0.03).exp();
-            let mut trace = made.trace(&format!("t{machine}.{n}"), &format!("m{machine:03}"));
+            let mut trace = made.trace(&format!("t{machine}-{n}"), &format!("m{machine:03}"));
             trace.facts(MODELS[machine as usize % 4], day);
             trace.nobody();
             let after = day >= 20;
@@ -150,9 +150,9 @@ fn the_latest_reading_of_a_file_counts() {
         of.facts("x", batch);
         of.driver("a.sys", "1", share);
     };
-    add("t", "old program", "f1", 1, 0.1);
+    add("t", "old-program", "f1", 1, 0.1);
     add("u", "1", "f2", 1, 0.1);
-    add("t", "new program", "f1", 2, 0.2);
+    add("t", "new-program", "f1", 2, 0.2);
     // Another file of the recording of `u` came.
     add("v", "1", "f2", 3, 0.3);
     let fleet = fleet(&made, folder.path());
@@ -200,7 +200,7 @@ fn comparable(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
 fn duckdb_says_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let mut made = planted();
-    made.reading("t5.1", "m005", "again", "t5.1", 2).facts("Contoso Book 2", 12);
+    made.reading("t5-1", "m005", "again", "t5-1", 2).facts("Contoso Book 2", 12);
     let fleet = fleet(&made, folder.path());
     let Some(mut python) = script("query_store.py") else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("views");
