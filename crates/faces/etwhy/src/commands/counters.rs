@@ -25,6 +25,7 @@ use etwhy_table::{Database, Memory, Pattern, RowOf, Selection, Table, TableSpec}
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -340,16 +341,15 @@ fn commands(script: &str) -> String {
 
 /// A command that logs the counters that a machine lacks: those that were not logged, and those of which only the sum was.
 fn missing(db: &Database) -> Option<String> {
-    let mut paths: Vec<&str> = Vec::new();
+    let (mut paths, mut known): (Vec<&str>, HashSet<&str>) = Default::default();
     let machines = db.read_or_empty::<CounterMachineRow>();
     // Of a log in a language that is not known nobody can say what is missing.
-    let is_foreign = |machine: &str| {
-        machines.iter().any(|row| row.machine() == machine && row.unknown_language().is_some())
-    };
+    let foreign: HashSet<&str> =
+        machines.iter().filter(|row| row.unknown_language().is_some()).map(|row| row.machine()).collect();
     for row in &db.read_or_empty::<CounterWantedRow>() {
         let path = row.path();
         let single = row.counters().saturating_sub(if path.contains("(*)") { row.totals() } else { 0 });
-        if single <= 0 && !is_foreign(row.machine()) && !paths.contains(&path) {
+        if single <= 0 && !foreign.contains(row.machine()) && known.insert(path) {
             paths.push(path);
         }
     }
