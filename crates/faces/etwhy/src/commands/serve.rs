@@ -149,8 +149,11 @@ fn check(args: &Args) -> anyhow::Result<()> {
 /// Traces that may be given.
 const MOST_GIVEN: usize = 32;
 
+/// A trace that was given: its name, where it is read from, and what keeps it.
+type Given = (String, Source, Option<Arc<Scratch>>);
+
 /// What is read for itself: each argument, or all of them together.
-fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<(String, Source, Option<Arc<Scratch>>)>> {
+fn sources(trace: &TraceArgs) -> anyhow::Result<Vec<Given>> {
     if trace.merge || trace.demo {
         return Ok(vec![(names(&trace.traces, trace.demo), Source::default(), None)]);
     }

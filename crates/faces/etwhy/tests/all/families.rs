@@ -146,7 +146,9 @@ fn nobody_else(
 ) {
     for (id, who) in accused(report) {
         let known = before.iter().any(|(finding, name)| *finding == id && *name == who);
-        if !known && story.truth.get(&id).is_none() && !id.starts_with("trace.") {
+        // Who is behind it was not recorded: nobody is accused.
+        let nobody = who == "[unknown]";
+        if !known && !nobody && story.truth.get(&id).is_none() && !id.starts_with("trace.") {
             faults.push(format!("{} {variant}: {id} accuses {who}", story.name));
         }
     }

@@ -8,6 +8,7 @@
 mod ansi;
 mod cell;
 mod cells;
+mod closed;
 pub mod escape;
 mod event;
 mod fields;

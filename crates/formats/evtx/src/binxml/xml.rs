@@ -8,7 +8,7 @@ use super::program::Program;
 use super::raw::{Raw, push_values};
 use super::tokens::{self, Broken, Instance, MOST_DEPTH, Token, Tokens};
 use super::value::{Items, Value};
-use super::wellformed;
+use super::{closed, wellformed};
 use crate::abi::{token, value as ty};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Decoder {
     /// Appends the event as XML, on one line. `SAFE`: references stand for what acts on terminals.
     ///
     /// # Errors
-    /// If it cannot be read to its end; what stands before is appended. [`Fault::OddNames`] if all of it is, with other names.
+    /// If it cannot be read to its end; what stands before is appended, with its elements closed. [`Fault::OddNames`] if all of it is, with other names.
     pub fn push_xml<const SAFE: bool>(&mut self, event: &Event<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
         let before = out.len();
         let limit = before.saturating_add(MOST_BYTES.saturating_sub(self.spent));
@@ -38,6 +38,9 @@ impl Decoder {
             Root::Inline(from, to) => writer.tokens(*from, *to, 0, out),
         };
         let odd_names = writer.odd_names;
+        if result.is_err() {
+            closed::close(out, before);
+        }
         self.spent = self.spent.saturating_add(out.len().saturating_sub(before));
         result.map_err(Fault::Broken)?;
         if odd_names { Err(Fault::OddNames) } else { Ok(()) }
