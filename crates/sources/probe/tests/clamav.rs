@@ -199,7 +199,16 @@ fn clamav_on_access() {
         return skip(&why);
     }
     println!("with ClamAV:");
-    let (on, seen) = file_open(&folder);
+    // The listener adds folders that the probe makes when it hears of them, which may be after the files in them were opened.
+    let slower =
+        |on: &Made, variant| p50(&on.samples, variant) > p50(&off.samples, variant).saturating_mul(20);
+    let (mut on, mut seen) = file_open(&folder);
+    for _ in 0..4 {
+        if slower(&on, "first run") && slower(&on, "second run") {
+            break;
+        }
+        (on, seen) = file_open(&folder);
+    }
     let products = who::products();
     drop(lab);
 
