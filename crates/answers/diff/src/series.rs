@@ -8,6 +8,7 @@
 
 use super::entities::costs;
 use super::scale::{Scale, Side};
+use etwhy_stats::FALSE_ALARMS;
 use etwhy_stats::percentile::median;
 use etwhy_stats::steps::{self, steps};
 use serde::Serialize;
@@ -15,8 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Least runs.
 pub const LEAST: usize = steps::LEAST;
-/// Chance that a kind of course has a step that is none.
-const FALSE_ALARMS: f64 = 0.05;
 /// Least share of the machine that a name must have had in one of the runs.
 const LEAST_SHARE: f64 = 0.001;
 /// Courses without a step that are kept of each kind.
@@ -66,7 +65,7 @@ pub struct Step {
     pub ratio_low: Option<f64>,
     /// Upper end.
     pub ratio_high: Option<f64>,
-    /// How sure it is that there is a step, all courses of the kind considered: 0.95 to 1.
+    /// How sure it is that there is a step, all courses of the kind considered: 0.96 to 1.
     pub confidence: f64,
 }
 

@@ -1,13 +1,11 @@
 //! How the cost of culprits goes over days, or over the runs of a benchmark.
 
+use etwhy_stats::FALSE_ALARMS;
 use etwhy_stats::rank::mann_kendall;
 pub use etwhy_stats::steps::Step;
 use etwhy_stats::steps::steps;
 use etwhy_table::Table;
 use std::collections::BTreeMap;
-
-/// Chance of naming a trend or a step that is none, over all culprits.
-const FALSE_ALARMS: f64 = 0.05;
 
 /// What a point of a course is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -145,6 +145,7 @@ fn ratio(old: &[f64], new: &[f64]) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FALSE_ALARMS;
 
     /// A noisy series; from `at` on everything is `factor` times as much.
     fn series(rng: &mut Rng, n: usize, noise: f64, at: usize, factor: f64) -> Vec<f64> {
@@ -159,7 +160,7 @@ mod tests {
         for _ in 0..200 {
             let n = LEAST + rng.index(46);
             let at = LEVEL + rng.index(n - 2 * LEVEL + 1);
-            let all = steps(&series(&mut rng, n, 0.01, at, 1.05), 0.05);
+            let all = steps(&series(&mut rng, n, 0.01, at, 1.05), FALSE_ALARMS);
             let near = all.iter().find(|step| step.at.abs_diff(at) <= 1);
             found += usize::from(near.is_some());
             held += usize::from(near.and_then(|step| step.ratio).is_some_and(|ratio| ratio.holds(1.05)));
@@ -174,7 +175,7 @@ mod tests {
         let wrong = (0..400).filter(|_| {
             let n = LEAST + rng.index(46);
             let values: Vec<f64> = (0..n).map(|_| draw(&mut rng)).collect();
-            !steps(&values, 0.05).is_empty()
+            !steps(&values, FALSE_ALARMS).is_empty()
         });
         wrong.count() as f64 / 400.0
     }
@@ -187,7 +188,7 @@ mod tests {
         let outliers = false_alarms(|rng| 100.0 + rng.normal() + if rng.index(10) == 0 { 30.0 } else { 0.0 });
         println!("false alarms: normal {normal:.3} skewed {skewed:.3} outliers {outliers:.3}");
         for share in [normal, skewed, outliers] {
-            assert!(share <= 0.07, "{share}");
+            assert!(share <= 0.05, "{share}");
         }
     }
 
