@@ -2,6 +2,7 @@
 
 use crate::derive::DerivedSpec;
 use crate::derived::ALL;
+use etwhy_base::parallel;
 use etwhy_table::{Database, Memory};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -23,7 +24,7 @@ pub fn closure(wanted: &BTreeSet<String>) -> BTreeSet<String> {
 }
 
 /// Makes the derived tables of `wanted` (`None`: all of traces that are not on demand) that are not there yet, each after
-/// those it reads.
+/// those it reads. Tables that do not read each other are made by up to `threads` threads at the same time.
 ///
 /// # Errors
 /// Those of the table builder.
@@ -31,6 +32,7 @@ pub fn derive(
     db: &mut Database,
     wanted: Option<&BTreeSet<String>>,
     memory: &Memory,
+    threads: usize,
 ) -> etwhy_table::Result<()> {
     let chosen = |spec: &&&DerivedSpec| match wanted {
         Some(names) => spec.tables.iter().any(|t| names.contains(t.name.as_ref())),
@@ -45,15 +47,27 @@ pub fn derive(
                     && (spec.reads)().iter().any(|read| other.makes(&read.name))
             })
         };
-        // `the_order_exists` makes sure that one is ready.
-        let at = open.iter().position(|spec| !waits(spec)).unwrap_or(0);
-        let spec = open.swap_remove(at);
-        let begin = Instant::now();
-        for table in (spec.make)(&db.limited_to(&(spec.reads)()), memory)? {
-            let seconds = begin.elapsed().as_secs_f64();
-            tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
-            db.insert(table);
+        let (mut waiting, mut ready): (Vec<_>, Vec<_>) = open.iter().copied().partition(|spec| waits(spec));
+        if ready.is_empty() {
+            // `the_order_exists` makes sure that this is never so.
+            ready.extend(waiting.pop());
         }
+        let make = |(): &mut (), spec: &DerivedSpec| {
+            let begin = Instant::now();
+            let made = (spec.make)(&db.limited_to(&(spec.reads)()), memory);
+            let seconds = begin.elapsed().as_secs_f64();
+            for table in made.iter().flatten() {
+                tracing::debug!("derived table {}: {} rows, {seconds:.3} s", table.name(), table.rows());
+            }
+            made
+        };
+        let made = parallel::map(threads, ready, || (), make);
+        for tables in made {
+            for table in tables? {
+                db.insert(table);
+            }
+        }
+        open = waiting;
     }
     Ok(())
 }
@@ -83,7 +97,7 @@ mod tests {
         let mut db = Database::new();
         let all: BTreeSet<String> =
             ALL.iter().flat_map(|s| s.tables.iter()).map(|t| t.name.to_string()).collect();
-        derive(&mut db, Some(&all), &Memory::default()).unwrap();
+        derive(&mut db, Some(&all), &Memory::default(), 2).unwrap();
         for spec in ALL {
             for table in spec.tables {
                 assert_eq!(db.get(&table.name).unwrap().spec().columns, table.columns, "{}", table.name);

@@ -8,12 +8,14 @@ use super::loss::Loss;
 use super::patience::{Patience, Turn};
 use super::rule::{CostOf, Need, Rule, Severity, Subject, Threshold};
 use super::shipped;
+use etwhy_base::parallel;
 use etwhy_base::units::thousands;
 pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, SqlError};
 use etwhy_table::{Database, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What is said about a question.
@@ -102,25 +104,33 @@ pub struct Outcome {
 /// The most culprits that a finding names.
 const MOST_HITS: usize = 100;
 
-/// Asks all findings about what was read, and puts them in order: found before untold before not found, worst first, costliest first.
+/// Rows of tables for which a further thread saves more than its connection takes.
+const ROWS_PER_THREAD: usize = 100_000;
+
+/// Asks all findings about what was read, on up to `threads` threads, and puts them in order: found before untold before not found, worst
+/// first, costliest first.
 ///
 /// # Errors
 /// If SQLite refuses a table.
-pub fn evaluate_all(db: &Database, rules: &[Rule]) -> Result<Vec<Outcome>, SqlError> {
-    let engine = Engine::new(db)?;
+pub fn evaluate_all(db: &Database, rules: &[Rule], threads: usize) -> Result<Vec<Outcome>, SqlError> {
     let facts = Facts::of(db);
-    let read = |rule: &&Rule| db.get(rule.over.table()).is_some();
-    // What was not found has no severity, but its finding has one.
-    let mut patience = Patience::with(db);
-    let asked = |rule: &Rule| {
+    let read: Vec<&Rule> = rules.iter().filter(|rule| db.get(rule.over.table()).is_some()).collect();
+    let rows = db.tables().map(Table::rows).fold(0, usize::saturating_add);
+    let patience = Mutex::new(Patience::with(db));
+    let patience = || patience.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = |engine: &mut Result<Engine, SqlError>, rule: &Rule| {
+        let engine = engine.as_ref().map_err(|error| SqlError::Sql(error.to_string()))?;
         let begin = Instant::now();
-        let turn = patience.turn();
-        let outcome = ask(&engine, rule, &facts, &turn);
-        patience.is_spent_by(&turn);
+        let turn = patience().turn();
+        let outcome = ask(engine, rule, &facts, &turn);
+        patience().is_spent_by(&turn);
         tracing::debug!("finding {}: {:?}, {:.3} s", rule.id, outcome.answer, begin.elapsed().as_secs_f64());
-        (outcome.severity.unwrap_or(rule.severity), outcome)
+        // What was not found has no severity, but its finding has one.
+        Ok((outcome.severity.unwrap_or(rule.severity), outcome))
     };
-    let mut outcomes: Vec<(Severity, Outcome)> = rules.iter().filter(read).map(asked).collect();
+    let threads = threads.min(rows / ROWS_PER_THREAD + 1);
+    let mut outcomes: Vec<(Severity, Outcome)> =
+        parallel::map(threads, read, || Engine::new(db), asked).into_iter().collect::<Result<_, SqlError>>()?;
     withdraw_all_clear(rules, &mut outcomes);
     let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
     outcomes.sort_by(|(severity_a, a), (severity_b, b)| {

@@ -549,7 +549,7 @@ impl Traces {
         let mut output = etwhy_trace::analyse_part(&self.files, options, self.part, &mut bar, self.ledger)?;
         drop(bar);
         let closed = tables.as_ref().map(closure);
-        stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory))?;
+        stage("derived tables", || derive(&mut output.db, closed.as_ref(), &memory, self.threads))?;
         let newer = self.files.iter().filter_map(EtlFile::newer_than_known).map(|e| e.to_string());
         let analysed = Analysed::of(output.db, memory, newer.collect());
         let events = output.events.map(|late| Events::new(late, self.files, self.threads));

@@ -89,7 +89,7 @@ pub fn apply(
     db.insert(stack.finish(&texts)?);
     db.insert(frame.finish(&texts)?);
     db.insert(stack_frame.finish(&texts)?);
-    derive(&mut db, Some(&made), memory)?;
+    derive(&mut db, Some(&made), memory, 1)?;
     let (unnamed, named) = (resolving.unnamed, resolving.named);
     Ok(Applied { db, unnamed, named, problems: resolver.problems() })
 }

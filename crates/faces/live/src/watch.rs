@@ -101,8 +101,8 @@ impl Watch {
         let Some(window) = follower.advance()? else { return Ok(None) };
         let output = follower.tables(&window, &self.tables, &self.memory)?;
         let (mut db, stats) = (output.db, output.stats);
-        derive(&mut db, Some(&self.tables), &self.memory)?;
-        let outcomes = evaluate_all(&db, &self.rules)?;
+        derive(&mut db, Some(&self.tables), &self.memory, 1)?;
+        let outcomes = evaluate_all(&db, &self.rules, 1)?;
         self.history.note(&outcomes, window.end_unix_ns());
         let process = match &self.process {
             Some(who) => Some(one_process::ask(&Engine::new(&db)?, who, &outcomes)?),

@@ -4,6 +4,7 @@
 mod bytes;
 pub mod files;
 mod guid;
+pub mod parallel;
 pub mod rng;
 mod shown;
 pub mod time;

@@ -40,7 +40,7 @@ pub trait Analysis {
 pub struct Filled(pub(crate) Option<Finisher>);
 
 /// Makes the table when the texts are known.
-pub(crate) type Finisher = Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table>>;
+pub(crate) type Finisher = Box<dyn FnOnce(&Texts) -> etwhy_table::Result<Table> + Send>;
 
 impl<R: Row + 'static> From<TableBuilder<R>> for Filled {
     fn from(builder: TableBuilder<R>) -> Filled {

@@ -4,7 +4,7 @@ mod base;
 mod identity;
 mod late_events;
 
-use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
+use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish, Finisher};
 use crate::anomalies::{EVENT_TYPES_UNDECODED, NAMED_BY_TABLES};
 use crate::catalog;
 use crate::event::{Context, Event, Select, What};
@@ -15,6 +15,7 @@ use crate::resolve::Resolved;
 use crate::symbols::Symbols;
 use crate::trackers::{Needed, TRACKERS};
 pub use base::{Base, Wanted};
+use etwhy_base::parallel;
 use etwhy_decode::kernel::{Slot, Slots};
 use etwhy_decode::schema::{DecodedBy, EventSchema};
 use etwhy_decode::{Decoder, EventKey, EventTypes};
@@ -266,7 +267,7 @@ impl Pass<'_> {
         self.model.seal(false);
     }
 
-    fn finish(mut self, files: &[EtlFile], stats: WalkStats) -> etwhy_table::Result<Output> {
+    fn finish(mut self, files: &[EtlFile], stats: WalkStats, threads: usize) -> etwhy_table::Result<Output> {
         let by_tables = self.model.processes.made_by_tables + self.model.threads.made_by_tables;
         self.ledger.count(&NAMED_BY_TABLES, by_tables);
         let finished = if self.needed == Needed::ForStacks {
@@ -330,8 +331,9 @@ impl Pass<'_> {
             .freeze()
             .map_err(|source| etwhy_table::TableError::Arrow { table: "texts".into(), source })?;
         let mut db = Database::new();
-        for finish in filled.into_iter().filter_map(|Filled(finish)| finish) {
-            db.insert(finish(&texts)?);
+        let rows = filled.into_iter().filter_map(|Filled(rows)| rows).collect();
+        for table in parallel::map(threads, rows, || (), |(), finish: Finisher| finish(&texts)) {
+            db.insert(table?);
         }
         let owners = db.remove(&catalog::event::OWNER.name);
         let events = owners.map(|owners| LateEvents::new(self.types, self.states, self.shown, owners, texts));

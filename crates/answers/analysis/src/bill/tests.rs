@@ -40,7 +40,7 @@ const STACKS: &[(&str, i64, i64, &str)] = &[
 
 /// Rows of a kind as `part culprit own frames dpc isr total`, in ms.
 fn bill(db: &mut Database, kind: &str) -> Vec<String> {
-    derive(db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();
+    derive(db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default(), 1).unwrap();
     let bill = db.get("bill").unwrap();
     (0..bill.rows() as u32)
         .filter(|&row| bill.text(row, "kind") == Some(kind))
@@ -62,7 +62,7 @@ fn why_unobserved(unobserved: i64, (first, last): (i64, i64), samples: i64, lost
     db.insert(table("cpu", "cpu samples first_sample_ns last_sample_ns", &[row(0), row(1)]));
     let range = vec![Value::I64(100 * MS), Value::I64(lost * MS), Value::I64(1)];
     db.insert(table("unobserved", "start_ns dur_ns cpu", &[range]));
-    derive(&mut db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default()).unwrap();
+    derive(&mut db, Some(&BTreeSet::from(["bill".to_owned()])), &Memory::default(), 1).unwrap();
     let bill = db.get("bill").unwrap();
     let mut rows = 0..bill.rows() as u32;
     let row = rows.find(|&row| bill.text(row, "part") == Some("unobserved")).unwrap();
@@ -115,7 +115,7 @@ fn each_kind_is_a_partition() {
 fn more_time_than_there_is_is_scaled() {
     let mut db = sampled(&[("thread", 1, 3000, " | app.exe!Work")]);
     machine(&mut db, 1000, 1000, 0);
-    derive(&mut db, Some(&BTreeSet::from(["driver_cost".to_owned()])), &Memory::default()).unwrap();
+    derive(&mut db, Some(&BTreeSet::from(["driver_cost".to_owned()])), &Memory::default(), 1).unwrap();
     let time = Time::read(&db, &Parties::read(&db)).unwrap();
     assert_eq!((time.source, time.capacity), (Source::Sample, 2000 * MS));
     assert_eq!((time.busy(), time.idle, time.unattributed), (1500 * MS, 500 * MS, 0));

@@ -160,7 +160,7 @@ pub(crate) fn shown(table: &Table, columns: &str, unit_ns: i64) -> Vec<String> {
 /// The derived tables of these names.
 pub(crate) fn derived(db: &mut Database, names: &[&str]) {
     let wanted = names.iter().map(|name| (*name).to_owned()).collect();
-    derive(db, Some(&wanted), &Memory::default()).unwrap();
+    derive(db, Some(&wanted), &Memory::default(), 1).unwrap();
 }
 
 /// Rows of a table as text, times in ms.

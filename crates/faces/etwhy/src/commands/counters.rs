@@ -189,7 +189,7 @@ fn read(paths: &[PathBuf], options: &Options<'_>, tables: &BTreeSet<String>) -> 
     for table in std::mem::take(&mut logs.tables) {
         db.insert(table);
     }
-    stage("derived tables", || derive(&mut db, Some(tables), &memory))?;
+    stage("derived tables", || derive(&mut db, Some(tables), &memory, 1))?;
     if let Some(failure) = memory.failure() {
         say!("etwhy: columns could not be moved out of memory: {failure}");
     }
@@ -256,7 +256,7 @@ fn report(args: &Args, options: &Options<'_>) -> anyhow::Result<Exit> {
     let mut tables = known(rules.iter().flat_map(Rule::words));
     tables.extend(SHOWN.map(str::to_owned));
     let read = selected(args, options, &tables)?;
-    let outcomes = stage("findings", || evaluate_all(&read.db, &rules))?;
+    let outcomes = stage("findings", || evaluate_all(&read.db, &rules, 1))?;
     let mut out = out();
     if args.rows.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(&read, &outcomes)?)?;

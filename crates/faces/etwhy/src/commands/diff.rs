@@ -137,7 +137,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     let mut runs = Vec::new();
     for one in each(&args.trace, &tables) {
         let (label, analysed) = one?;
-        let outcomes = evaluate_all(&analysed.db, &rules)?;
+        let outcomes = evaluate_all(&analysed.db, &rules, analysed.threads)?;
         if exit == Exit::Done {
             exit = analysed.exit;
         }

@@ -190,7 +190,7 @@ pub(crate) fn answers(
     let mut wanted = tables(rules, &mut opened)?;
     wanted.extend(more);
     let analysed = opened.analyse(Some(wanted))?;
-    let outcomes = stage("findings", || evaluate_all(&analysed.db, rules))?;
+    let outcomes = stage("findings", || evaluate_all(&analysed.db, rules, analysed.threads))?;
     let report = verdict(&analysed.db, &Scope::default(), top, outcomes);
     Ok((analysed, report))
 }
@@ -244,7 +244,7 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
         clock.lap("event logs");
         Some(beside)
     };
-    let mut outcomes = stage("findings", || evaluate_all(&analysed.db, rules))?;
+    let mut outcomes = stage("findings", || evaluate_all(&analysed.db, rules, analysed.threads))?;
     if let Some(beside) = &beside {
         beside.caution(&mut outcomes);
     }

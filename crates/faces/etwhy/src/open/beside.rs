@@ -47,7 +47,7 @@ pub fn add(
     let zero = db.read_or_empty::<TraceRow>().first().map(|trace| trace.start_unix_ns());
     opened.add_to(db, true, zero)?;
     // Only what is made from logs: what the trace's tables make is there already, or was not asked for.
-    derive(db, Some(&closed), memory)?;
+    derive(db, Some(&closed), memory, 1)?;
     let machines = Machines::of(db);
     Ok(Beside { notes: notes(db, &machines), exit: Logs::exit_of(&opened.ledger)?, machines })
 }

@@ -127,7 +127,7 @@ pub(super) fn load(
     if retag && let Some(stacks) = etwhy_analysis::operators::stacks::retag(&db, &memory)? {
         db.insert(stacks);
     }
-    derive(&mut db, Some(&made), &memory)?;
+    derive(&mut db, Some(&made), &memory, 1)?;
     Ok(Analysed::of(db, memory, extract.manifest().end.newer_than_known.clone()))
 }
 

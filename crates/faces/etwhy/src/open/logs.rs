@@ -176,7 +176,7 @@ impl Logs {
             self.fields = Fields::Named(LOG_FIELDS);
         }
         stage("records", || self.add_to(&mut db, closed.contains("log_record"), zero_utc_ns))?;
-        stage("derived tables", || derive(&mut db, Some(&closed), &self.memory))?;
+        stage("derived tables", || derive(&mut db, Some(&closed), &self.memory, self.threads))?;
         db.insert(etwhy_trace::catalog::ledger::table(&self.ledger)?);
         let exit = exit::of_ledger(&db);
         say_in_part(&db);
@@ -186,7 +186,7 @@ impl Logs {
             memory: self.memory,
             newer_than_known: Vec::new(),
             ledgers: Vec::new(),
-            threads: 1,
+            threads: self.threads,
             events: None,
             _inputs: self.inputs,
             _demo: None,

@@ -236,6 +236,6 @@ impl Base {
             pass.chosen.len()
         );
         pass.ledger.merge(&walk_ledger);
-        pass.finish(files, stats)
+        pass.finish(files, stats, wanted.threads)
     }
 }

@@ -77,7 +77,7 @@ pub fn read(paths: &[PathBuf], policies: &[(String, Policy)], reading: &LogReadi
     }
     db.insert(etwhy_audit::table::table(policies, &memory)?);
     let wanted = BTreeSet::from(["audit_cost".to_owned()]);
-    etwhy_analysis::derive(&mut db, Some(&wanted), &memory)?;
+    etwhy_analysis::derive(&mut db, Some(&wanted), &memory, 1)?;
     machines(&db, &mut found);
     Ok(found)
 }

@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let analysed = logs.analyse(&wanted, None)?;
     let db = &analysed.db;
-    let outcomes = stage("findings", || evaluate_all(db, &rules))?;
+    let outcomes = stage("findings", || evaluate_all(db, &rules, analysed.threads))?;
     let mut out = out();
     if args.json {
         etwhy_report::json::to_writer_pretty(&mut out, &as_json(db, &outcomes)?)?;

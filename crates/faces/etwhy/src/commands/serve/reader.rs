@@ -91,7 +91,7 @@ impl Reader {
             }
             beside = Some(added);
         }
-        let mut outcomes = stage("findings", || evaluate_all(&analysed.db, &self.rules))?;
+        let mut outcomes = stage("findings", || evaluate_all(&analysed.db, &self.rules, analysed.threads))?;
         if let Some(beside) = beside {
             beside.caution(&mut outcomes);
         }
