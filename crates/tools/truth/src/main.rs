@@ -119,7 +119,7 @@ fn judge(options: &Options) -> Result<()> {
         let machines = tables.first().map_or(0, |table| table.machines);
         println!("{machines} machines, commit {commit} of {date}{origin}:\n\n{}", figures(&runs));
         println!(
-            "Nothing missing, by kind of cause:\n\n{}",
+            "With nothing missing, by kind of cause:\n\n{}",
             tables.first().map(Table::by_kind).unwrap_or_default()
         );
         return Ok(());

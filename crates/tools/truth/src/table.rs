@@ -144,25 +144,25 @@ impl Table {
         vec![
             ("culprit first, one cause", ratio(self.sum(|l| l.first), self.sum(|l| l.alone)), "≥ 99 %"),
             (
-                "the worst kind",
+                "worst kind of cause, same figure",
                 worst.map_or_else(String::new, |(share, kind)| format!("{} ({kind})", percent(share))),
                 "≥ 95 %",
             ),
-            ("all causes named, several causes", ratio(self.several_all, self.several), "≥ 97 %"),
+            ("all causes named, two or more causes", ratio(self.several_all, self.several), "≥ 97 %"),
             (
                 "causes named",
                 ratio(self.sum(|l| l.named), self.sum(|l| l.due)),
                 "with 3 % loss ≥ 90 %, 10 % ≥ 75 %, 30 % ≥ 40 %",
             ),
-            ("named without the instance", ratio(self.sum(|l| l.unsaid), self.sum(|l| l.due)), "0 %"),
+            ("named, but not which instance", ratio(self.sum(|l| l.unsaid), self.sum(|l| l.due)), "0 %"),
             (
-                "cannot tell of a planted cause",
+                "*cannot tell* for a planted cause",
                 ratio(self.sum(|l| l.cannot_tell), self.sum(|l| l.due)),
-                "≤ 1 % where nothing is missing",
+                "≤ 1 % if nothing is missing",
             ),
             ("machines with an innocent accused", ratio(self.machines_accused, self.machines), "≤ 0.3 %"),
             (
-                "costs more than 2 % off the intact truth",
+                "costs off by more than 2 % from the intact truth",
                 ratio(self.sum(|l| l.costs_wrong), self.sum(|l| l.named + l.unsaid)),
                 "0 %",
             ),
