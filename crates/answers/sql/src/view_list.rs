@@ -3,6 +3,7 @@
 /// Name and text of each file.
 #[rustfmt::skip]
 pub static FILES: &[(&str, &str)] = &[
+    ("background_work", include_str!("../views/background_work.sql")),
     ("cpu_by_driver", include_str!("../views/cpu_by_driver.sql")),
     ("cpu_by_function", include_str!("../views/cpu_by_function.sql")),
     ("cpu_by_module", include_str!("../views/cpu_by_module.sql")),
@@ -13,9 +14,12 @@ pub static FILES: &[(&str, &str)] = &[
     ("dpc_by_module", include_str!("../views/dpc_by_module.sql")),
     ("file_by_filter", include_str!("../views/file_by_filter.sql")),
     ("file_by_process", include_str!("../views/file_by_process.sql")),
+    ("filter_queue", include_str!("../views/filter_queue.sql")),
     ("growth_curve", include_str!("../views/growth_curve.sql")),
+    ("may_be_missing", include_str!("../views/may_be_missing.sql")),
     ("process_family", include_str!("../views/process_family.sql")),
     ("process_or_program", include_str!("../views/process_or_program.sql")),
+    ("product_process", include_str!("../views/product_process.sql")),
     ("registry_by_key", include_str!("../views/registry_by_key.sql")),
     ("waits_by_stack", include_str!("../views/waits_by_stack.sql")),
     ("who_made_whom_wait", include_str!("../views/who_made_whom_wait.sql")),
