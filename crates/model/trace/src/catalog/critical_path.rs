@@ -112,15 +112,16 @@ impl NameOrId {
     }
 }
 
-const SWITCH: u8 = Thread::CSwitch.opcode;
-const READY: u8 = Thread::ReadyThread.opcode;
+// Not their types: CSwitch has the number of the rundown of windows.
+const SWITCH: u8 = 1;
+const READY: u8 = 2;
 
 /// Declaration.
 pub static SPEC: AnalysisSpec = AnalysisSpec {
     tables: &[&CRITICAL_PATH],
     selects: &[
-        Select::kernel(Thread::CSwitch, &["NewThreadId", "OldThreadId"]),
-        Select::kernel(Thread::ReadyThread, &["TThreadId"]),
+        Select::with(What::Kernel(Thread::CSwitch), SWITCH, &["NewThreadId", "OldThreadId"]),
+        Select::with(What::Kernel(Thread::ReadyThread), READY, &["TThreadId"]),
         Select::new(What::Manifest(WIN32K, 36), ui_delay::RUNDOWN),
         Select::new(What::Manifest(WIN32K, 37), ui_delay::INPUT_DELAY),
         Select::new(What::Manifest(WIN32K, 38), ui_delay::CHECK_DELAY),
