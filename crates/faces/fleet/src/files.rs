@@ -7,6 +7,9 @@ use etwhy_table::Database;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+/// Folders of a path that are looked for, the innermost: a store may name a path of a megabyte.
+const MOST_PARTS: usize = 64;
+
 /// A file that was read.
 #[derive(Debug)]
 struct Was {
@@ -25,6 +28,51 @@ struct Origin {
     among: BTreeSet<String>,
 }
 
+/// What lies in an archive: its names and traces, looked up once, however many rows the archive has.
+#[derive(Debug, Default)]
+struct Inside<'r> {
+    /// By the batch that read it: another archive may have had the name before.
+    batches: BTreeMap<i64, Members<'r>>,
+    /// The last batch of each trace.
+    latest: HashMap<&'r str, i64>,
+}
+
+#[derive(Debug, Default)]
+struct Members<'r> {
+    all: Vec<(&'r str, &'r str)>,
+    told: bool,
+}
+
+impl<'r> Inside<'r> {
+    /// A trace of an archive is called after it: `a.zip!pc1/b.etl`.
+    fn of(archive: &str, read: &'r BTreeMap<String, BTreeSet<(i64, String)>>) -> Inside<'r> {
+        let inside = format!("{archive}!");
+        let mut all = Inside::default();
+        for (path, traces) in read.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside)) {
+            for (batch, trace) in traces {
+                all.batches.entry(*batch).or_default().all.push((path.as_str(), trace.as_str()));
+                let latest = all.latest.entry(trace.as_str()).or_insert(*batch);
+                *latest = (*latest).max(*batch);
+            }
+        }
+        all
+    }
+
+    /// What was in it when this trace was read from it for the last time.
+    fn with(&mut self, trace: &str) -> Option<&mut Members<'r>> {
+        self.batches.get_mut(self.latest.get(trace)?)
+    }
+}
+
+impl<'r> Members<'r> {
+    /// All of them, for the first who asks.
+    fn untold(&mut self) -> &[(&'r str, &'r str)] {
+        let all: &[_] = if self.told { &[] } else { &self.all };
+        self.told = true;
+        all
+    }
+}
+
 /// Files of traces.
 #[derive(Debug)]
 pub struct Files {
@@ -41,30 +89,24 @@ impl Files {
         let mut database = Database::new();
         store.all::<InputRow>(&mut database)?;
         store.all::<RunRow>(&mut database)?;
-        // A trace of an archive is called after it: `a.zip!pc1/b.etl`.
         let mut read: BTreeMap<String, BTreeSet<(i64, String)>> = BTreeMap::new();
         for row in &database.read_or_empty::<RunRow>() {
             read.entry(row.path().to_owned()).or_default().insert((row.batch(), row.trace_id().to_owned()));
         }
-        let members = |archive: &str, first: &str| -> Vec<(&String, &String)> {
-            let inside = format!("{archive}!");
-            let those = read.range(inside.clone()..).take_while(|(path, _)| path.starts_with(&inside));
-            let all = those
-                .flat_map(|(path, traces)| traces.iter().map(move |(batch, trace)| (*batch, path, trace)));
-            // Another archive may have had the name before.
-            let latest = all.clone().filter(|(_, _, trace)| *trace == first).map(|(batch, ..)| batch).max();
-            all.filter(|(batch, ..)| Some(*batch) == latest).map(|(_, path, trace)| (path, trace)).collect()
-        };
+        let mut archives: HashMap<String, Inside<'_>> = HashMap::new();
         let mut of: HashMap<String, Origin> = HashMap::new();
         for row in &database.read_or_empty::<InputRow>() {
             let was = Was { path: PathBuf::from(row.path()), size_bytes: row.size_bytes() };
             let is_file = row.identity().is_some();
-            let inside = if is_file { Vec::new() } else { members(row.path(), row.trace_id()) };
-            if inside.len() > 1 {
-                for (path, trace) in inside {
-                    of.entry(trace.clone()).or_default().among.insert(path.clone());
+            if !is_file {
+                let archive =
+                    archives.entry(row.path().to_owned()).or_insert_with(|| Inside::of(row.path(), &read));
+                if let Some(inside) = archive.with(row.trace_id()).filter(|inside| inside.all.len() > 1) {
+                    for (path, trace) in inside.untold() {
+                        of.entry((*trace).to_owned()).or_default().among.insert((*path).to_owned());
+                    }
+                    continue;
                 }
-                continue;
             }
             let from = of.entry(row.trace_id().to_owned()).or_default();
             match is_file {
@@ -125,12 +167,10 @@ impl Files {
 
     /// Where a file may be: where it was, then in each folder, with as much of its path as is there.
     fn places<'a>(&'a self, was: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
-        let parts: Vec<String> = was
-            .to_string_lossy()
-            .split(['/', '\\'])
-            .filter(|part| is_plain(part))
-            .map(str::to_owned)
-            .collect();
+        let text = was.to_string_lossy();
+        let innermost = text.rsplit(['/', '\\']).filter(|part| is_plain(part)).take(MOST_PARTS);
+        let mut parts: Vec<String> = innermost.map(str::to_owned).collect();
+        parts.reverse();
         let below = self.folders.iter().flat_map(move |folder| {
             let ends: Vec<PathBuf> = (0..parts.len())
                 .map(|from| parts.iter().skip(from).fold(folder.clone(), |path, part| path.join(part)))
@@ -228,6 +268,8 @@ mod tests {
             found(&[("c", gone, 3), ("d", &here, 5)], &[&at("moved")]),
             Ok(vec![moved.clone(), here.clone()])
         );
+        let long = format!("{}/pc1/a.etl", "/gone".repeat(200_000));
+        assert_eq!(found(&[("c", Path::new(&long), 3)], &[&at("moved")]), Ok(vec![moved.clone()]));
         // An archive is another place for the same trace, not another part of it.
         assert_eq!(found(&[("c", &here, 5), ("zip", &moved, 3)], &[]), Ok(vec![here.clone()]));
         assert_eq!(found(&[("c", gone, 5), ("zip", &moved, 3)], &[]), Ok(vec![moved.clone()]));

@@ -3,9 +3,13 @@
 use crate::error::{FleetError, Result};
 use crate::store::{Store, knowledge};
 use crate::views::{CURRENT, all, tables_of};
-use etwhy_sql::Engine;
+use etwhy_sql::{Engine, Limits};
 use etwhy_table::Table;
 use std::collections::HashSet;
+use std::time::Duration;
+
+/// What a question may use up. The rows of a store may come from anybody, and rows that are there twice make joins without end.
+const LIMITS: Limits = Limits { time: Some(Duration::from_secs(300)), ..Limits::OWNER };
 
 /// A store that is asked.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ impl Fleet {
         let mut database = self.store.load(&read, current)?;
         database.insert(knowledge()?);
         let engine = Engine::new(&database).map_err(|error| bad(error.to_string()))?;
-        engine.query(name, sql).map_err(|error| bad(error.to_string()))
+        let found = engine.query_within(name, sql, usize::MAX, &LIMITS);
+        found.map(|(table, _)| table).map_err(|error| bad(error.to_string()))
     }
 }

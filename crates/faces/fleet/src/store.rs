@@ -27,6 +27,8 @@ const VIEWS: &str = "views";
 const LOCK: &str = "lock";
 /// A contract has some hundred kilobytes; what is larger is none.
 const MAX_CONTRACT: u64 = 16 << 20;
+/// Tables with one row for each trace. Two would count all that is joined with them twice, and thousands make joins without end.
+const ONE_FOR_EACH: [&str; 2] = ["machine", "recording"];
 
 /// A store that is open.
 #[derive(Clone, Debug)]
@@ -237,12 +239,17 @@ impl Store {
             return Err(FleetError::NoStore { place: self.path.clone(), why });
         };
         let mut loader = TableLoader::new(&table.spec, &Memory::default());
+        let mut traces = HashSet::new();
         for Batch { folder, .. } in batches {
-            for rows in parquet_files::read_if_there(&folder.join(file_name(name)), &table.spec)? {
+            let file = folder.join(file_name(name));
+            for rows in parquet_files::read_if_there(&file, &table.spec)? {
                 match current.filter(|_| !table.own_ids) {
                     None => loader.push(&rows, strings)?,
                     Some(current) => {
                         for part in of_current(&rows, current) {
+                            if ONE_FOR_EACH.contains(&name) && !is_only_one(&part, &mut traces) {
+                                return Err(damaged(&file)(&"a trace has several rows in it"));
+                            }
                             loader.push(&part, strings)?;
                         }
                     }
@@ -352,6 +359,13 @@ fn of_current(rows: &RecordBatch, current: &HashSet<(String, String)>) -> Vec<Re
         from = end;
     }
     parts
+}
+
+/// True for one row, of a trace that had none before.
+fn is_only_one(part: &RecordBatch, traces: &mut HashSet<String>) -> bool {
+    let column = part.column_by_name("trace_id").map(ColumnView::new);
+    let trace = column.as_ref().and_then(|ids| ids.text(0)).unwrap_or_default();
+    part.num_rows() == 1 && traces.insert(trace.to_owned())
 }
 
 /// Writes the tables of a trace as a part, a folder with a file for each.

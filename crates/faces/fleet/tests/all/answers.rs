@@ -189,6 +189,21 @@ fn a_broken_clock_costs_only_its_own_trace() {
     }
 }
 
+/// What is there twice would count twice, and a store with thousands of such rows in a few kilobytes makes joins without end.
+#[test]
+fn two_rows_where_a_trace_has_one_are_damage() {
+    for table in ["machine", "recording"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut made = Made::default();
+        let mut of = made.trace("t", "m");
+        of.facts("x", 1);
+        of.driver("a.sys", "1", 0.1);
+        of.row(table, &[("duration_ns", 1i64.into())]);
+        let error = fleet(&made, folder.path()).ask("rank").unwrap_err();
+        assert!(error.to_string().contains("a trace has several rows"), "{table}: {error}");
+    }
+}
+
 /// Rows without their order, numbers to nine digits.
 fn comparable(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
     let mut rows: Vec<String> = rows.map(|row| row.join(" | ")).collect();
