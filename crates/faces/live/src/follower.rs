@@ -1,9 +1,10 @@
 //! Reads a trace while it is written, and gives the tables of a window.
 
-use crate::anomalies::{LATE_BUFFERS, REPLACED};
+use crate::anomalies::{LATE_BUFFERS, REPLACED, TIME_DOUBTED};
 use crate::arrivals::Arrivals;
 use crate::error::{LiveError, Result};
 use crate::folder;
+use etwhy_base::time::unix_ns;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
@@ -329,9 +330,8 @@ impl Follower {
 
     /// The window that can be asked now; `None` if nothing has come yet.
     pub fn window(&self) -> Option<Window> {
-        let newest = self.arrivals.newest()?;
         let to = match self.ended {
-            true => newest.saturating_add(1),
+            true => self.arrivals.newest_of_all(self.closed_ns(), &self.timeline)?.saturating_add(1),
             false => self.arrivals.complete(self.processors(), &self.timeline, self.options.slack_ns)?,
         };
         let ns = |key: i64| self.timeline.key_to_ns(key);
@@ -346,6 +346,13 @@ impl Follower {
         let from_ns = if from == i64::MIN { 0 } else { ns(from) };
         let start_unix_ns = self.timeline.start_unix_ns();
         Some(Window { from, to, from_ns, to_ns: ns(to), start_unix_ns })
+    }
+
+    /// When the sessions ended, if all of them said so, in nanoseconds since the start of the trace.
+    fn closed_ns(&self) -> Option<i64> {
+        let ends = self.files.iter().map(|file| file.header().end_time);
+        let last = ends.clone().max().filter(|_| ends.clone().all(|end| end != 0))?;
+        Some(unix_ns(last).saturating_sub(self.timeline.start_unix_ns()))
     }
 
     /// Processors of the machine.
@@ -470,13 +477,15 @@ impl Follower {
         let mut ledger = Ledger::new();
         ledger.count(&LATE_BUFFERS, self.arrivals.too_late);
         ledger.count(&REPLACED, self.replaced);
+        ledger.count(&TIME_DOUBTED, u64::from(self.arrivals.leaps_behind(window.to)));
         let wanted = Wanted {
             tables: Some(tables),
             threads: self.options.threads,
             memory,
             inputs: &self.inputs,
             to_ns: None,
-            end: if self.ended { i64::MAX } else { window.to },
+            // What lies behind the end of a recording that is over has a wrong time.
+            end: if self.ended && !self.arrivals.leaps_behind(window.to) { i64::MAX } else { window.to },
         };
         let (files, timeline) = (&self.files, &self.timeline);
         let mut later = None;

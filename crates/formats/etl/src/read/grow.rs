@@ -10,6 +10,9 @@ use std::path::Path;
 /// Bytes that are read at a time. A file that grows is not mapped: it may be cut off or replaced at any moment.
 const PIECE: usize = 1 << 20;
 
+/// A recording that is played again waits no longer for its last buffer.
+const LONGEST_WAIT_NS: i64 = 3_600_000_000_000;
+
 /// What has become of a file since it was looked at last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
@@ -93,6 +96,12 @@ impl EtlFile {
         let mut all: Vec<(i64, BufferEntry)> =
             self.take_buffers().into_iter().map(|entry| (self.last_ticks(&entry), entry)).collect();
         all.sort_by_key(|(ticks, entry)| (*ticks, entry.sequence, entry.offset));
+        // One record with a wrong time would keep everybody waiting for years.
+        if let [.., (before, _), (last, _)] = all.as_mut_slice()
+            && self.clock().span_ns(last.saturating_sub(*before)) > LONGEST_WAIT_NS
+        {
+            *last = *before;
+        }
         Held(all.into())
     }
 
