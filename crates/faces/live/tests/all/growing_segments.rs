@@ -18,7 +18,7 @@ pub fn written(folder: &Path, scenario: &str, scale: f64) -> Vec<u8> {
 }
 
 /// Cuts a raw trace into segments of one session: each has the header and some of the buffers.
-fn segments(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
+pub fn segments(bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
     let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
     let buffers: Vec<&[u8]> = bytes.chunks(size).collect();
     let (header, rest) = buffers.split_first().unwrap();
