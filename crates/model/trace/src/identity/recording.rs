@@ -4,9 +4,10 @@
 //! * one session wrote them one after the other (a series: `EVENT_TRACE_FILE_MODE_NEW_FILE`, or a collector that goes on in
 //!   files with a running number), or
 //! * different sessions wrote them at the same time (kernel and user part), or
-//! * they carry one name with the endings that PerfView and xperf give to parts (`x.kernel.etl`, `x.clrRundown.etl`).
+//! * they carry one name with the endings that PerfView, xperf and etwhy give to parts (`x.kernel.etl`, `x.clrRundown.etl`, `x.names.etl`).
 //!
-//! Two kernel parts of the same time would count everything twice, so they are never one.
+//! Two kernel parts of the same time would count everything twice, so they are never one. One behind the other is, if its name says so: etwhy goes on in
+//! `x.kernel-2.etl` when its session was taken, and has the kernel tell who is who in `x.names.etl`.
 
 use super::Identity;
 use super::machine::{Difference, utc};
@@ -19,8 +20,12 @@ const PARTS_GAP_NS: i64 = 120_000_000_000;
 /// Numbers that tools give to the files of a series have leading zeros: `_000001`.
 const LEAST_DIGITS: usize = 3;
 /// Endings of the parts of one recording.
-const PARTS: [&str; 7] =
-    [".kernel", ".user", ".clrrundown", ".rundown", ".userrundown", ".kernelrundown", ".clr"];
+const PARTS: [&str; 8] =
+    [".kernel", ".user", ".clrrundown", ".rundown", ".userrundown", ".kernelrundown", ".clr", NAMES];
+/// Who is who at the end of a flight recorder of etwhy.
+const NAMES: &str = ".names";
+/// What etwhy puts before the number of a further session of a kind.
+const NUMBERED: [&str; 3] = [".kernel-", ".user-", ".names-"];
 
 /// What two files are to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +55,8 @@ pub fn relation(a: &Identity, b: &Identity) -> Relation {
     if !differences.is_empty() {
         return Relation::Apart(differences);
     }
-    if series || common > 0 || (-common <= PARTS_GAP_NS && !(a.kernel && b.kernel) && are_parts(a, b)) {
+    let follows = -common <= PARTS_GAP_NS && (!(a.kernel && b.kernel) || may_follow(a) || may_follow(b));
+    if series || common > 0 || (follows && are_parts(a, b)) {
         return Relation::Parts;
     }
     let [earlier, later] = if a.span_ns.0 <= b.span_ns.0 { [a, b] } else { [b, a] };
@@ -83,6 +89,11 @@ fn is_series(a: &Identity, b: &Identity) -> bool {
         let numbered = first.sequence.zip(next.sequence).is_some_and(|(f, n)| f.1 < n.0);
         return numbered && (a.started == b.started || in_a_row(first, next));
     }
+    // Told to go on in another file, a session keeps its start, and may state it in each (`ControlTrace`).
+    let one_start = a.started == b.started && unix_ns(a.started) > 0;
+    if one_start && (counts_on(&a.log_file, &b.log_file) || counts_on(&b.log_file, &a.log_file)) {
+        return true;
+    }
     let [first, next] = if a.span_ns <= b.span_ns { [a, b] } else { [b, a] };
     let shown = |i: &Identity| i.shown.to_string_lossy().into_owned();
     in_a_row(first, next)
@@ -114,17 +125,30 @@ fn counts_on(first: &str, next: &str) -> bool {
         && value(&number).zip(value(&other)).is_some_and(|(a, b)| a < b)
 }
 
+/// A name in lower case without the ending of a part, and that ending.
+fn stem(name: &str) -> (String, Option<String>) {
+    let name = name.to_lowercase();
+    let bare = name.strip_suffix(".etl").unwrap_or(&name);
+    let head = bare.trim_end_matches(|c: char| c.is_ascii_digit());
+    let numbered = NUMBERED.iter().find(|part| head.len() < bare.len() && head.ends_with(*part));
+    let length = numbered.or_else(|| PARTS.iter().find(|part| bare.ends_with(*part))).map(|part| part.len());
+    let Some(length) = length else { return (bare.to_owned(), None) };
+    let whole = if numbered.is_some() { head } else { bare };
+    let (stem, _) = whole.split_at(whole.len().saturating_sub(length));
+    (stem.to_owned(), bare.strip_prefix(stem).map(str::to_owned))
+}
+
+/// Whether it is a part that holds the kernel's events behind those of another.
+fn may_follow(identity: &Identity) -> bool {
+    let (_, part) = stem(&identity.shown.to_string_lossy());
+    part.is_some_and(|part| part == NAMES || NUMBERED.iter().any(|numbered| part.starts_with(numbered)))
+}
+
 /// Names of parts: one name with different endings.
 fn are_parts(a: &Identity, b: &Identity) -> bool {
-    let stem = |name: &str| {
-        let name = name.to_lowercase();
-        let bare = name.strip_suffix(".etl").unwrap_or(&name);
-        let part = PARTS.iter().find_map(|part| bare.strip_suffix(part));
-        (part.unwrap_or(bare).to_owned(), part.is_some())
-    };
     let same = |a: &str, b: &str| {
         let ((a, a_part), (b, b_part)) = (stem(a), stem(b));
-        a == b && (a_part || b_part)
+        a == b && (a_part.is_some() || b_part.is_some())
     };
     same(&a.shown.to_string_lossy(), &b.shown.to_string_lossy()) || same(&a.log_file, &b.log_file)
 }

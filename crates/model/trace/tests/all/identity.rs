@@ -193,6 +193,20 @@ fn parts_of_one_recording_are_read_as_one() {
         kernel().at(seconds).with(|s| s.log_file_name = format!("C:\\PerfLogs\\trace_{number}.etl"))
     };
     parts("a collector's numbered files", &collector("000001", 0..10), &collector("000002", 11..20));
+    let told = |number: &str, seconds| File {
+        seconds,
+        ..kernel().with(|s| s.log_file_name = format!("D:\\traces\\0000000a-kernel-1-{number}.etl"))
+    };
+    parts("a session that was told to go on in other files", &told("001", 0..10), &told("002", 10..20));
+    parts("of which some were deleted", &told("001", 0..10), &told("017", 160..170));
+    // What etwhy leaves beside a flight recorder, and of a session that was taken.
+    let later = || kernel().at(12..13).with(|s| s.session_name = "etwhy".into());
+    for name in ["x.names.etl", "x.kernel-2.etl", "X.Names-12.etl"] {
+        assert_eq!(named(&kernel(), &later(), ["x.etl", name]), Relation::Parts, "{name}");
+    }
+    for name in ["y.names.etl", "x.names.old.etl", "x-2.etl", "x.kernel-.etl"] {
+        assert_ne!(named(&kernel(), &later(), ["x.etl", name]), Relation::Parts, "{name}");
+    }
     let merged = |seconds| {
         kernel().at(seconds).with(|s| {
             s.session_name = "Relogger".into();
