@@ -114,7 +114,9 @@ pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Module> {
                 changes.push(if lost { change.undecided() } else { change });
                 let (a, b) = (first.mean_ns as f64, after.mean_ns as f64);
                 let interval = ratio_of_means(a, b, spread + other, tests);
-                mean_changes.push(Change::new(Ratio::new(a, b, interval), None));
+                // The long ones may be among what was lost.
+                let mean = Change::new(Ratio::new(a, b, interval), None);
+                mean_changes.push(if lost { mean.undecided() } else { mean });
             }
         }
         let (class, module) = key.clone();

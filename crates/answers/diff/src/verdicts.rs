@@ -2,13 +2,16 @@
 //!
 //! A finding is compared by id and culprit: its name, and where it names several of that name, their services or application pools too (a process
 //! id is another one in each run). Costs are divided by the time of the processors in which the events were recorded that it rests on (samples, the
-//! kernel's, or others), and those that are elapsed time (waits, delays) by the time of the trace in which they were; a fifth more or less counts as worse or better. What one of the traces cannot tell is neither resolved nor new, and a difference that lost records of one of
-//! them could make is not called better or worse. Nor is a finding resolved or new that the other trace misses by less than that: limits are
-//! crossed by chance.
+//! kernel's, or others), and those that are elapsed time (waits, delays) by the time of the trace in which they were; a fifth more or less counts as
+//! worse or better. On another number of processors the same work is another share of them, and a single long delay is another share of a longer
+//! trace: where the time per second, or the sum of a few long pieces, is the same, so is the finding. What one of the traces cannot tell is neither
+//! resolved nor new, and a difference that lost records of one of them could make is not called better or worse. Nor is a finding resolved or new
+//! that the other trace misses by less than that: limits are crossed by chance.
 
 use super::scale::{Costs, Observed, Scale, Side};
 use etwhy_rules::{Answer, Hit, Severity, evaluate_below};
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use ts_rs::TS;
 
@@ -41,6 +44,61 @@ const UNKNOWN: &str = "[unknown";
 
 /// More than this factor is worse, less than its inverse better.
 const FACTOR: f64 = 1.2;
+
+/// A sum of which the largest piece is at least this part is that of a few: in a longer trace there need not be more of them.
+const LARGE_PIECE: f64 = 0.25;
+
+/// Columns with the largest piece of the cost, in findings that have it.
+const LARGEST: [&str; 2] = ["max_ns", "longest_ns"];
+
+/// What a finding cost in one trace.
+#[derive(Clone, Copy, Debug)]
+struct Figure {
+    /// As share of the observed time.
+    share: f64,
+    /// The sum.
+    ns: f64,
+    /// Its largest piece, if the finding tells.
+    largest: Option<f64>,
+}
+
+impl Figure {
+    /// The sum is one of a few large pieces.
+    fn is_of_few(&self) -> bool {
+        self.largest.is_some_and(|largest| largest >= LARGE_PIECE * self.ns)
+    }
+}
+
+/// How a figure went: by a factor more, less, or neither.
+fn course(before: f64, after: f64) -> Ordering {
+    if after > before * FACTOR {
+        Ordering::Greater
+    } else if after * FACTOR < before {
+        Ordering::Less
+    } else {
+        Ordering::Equal
+    }
+}
+
+/// How the cost of a finding went that both traces have. Where measures disagree of which each would do, nothing has changed.
+fn changed(base: (&Scale, Figure), other: (&Scale, Figure), costs: Costs) -> &'static str {
+    let ((base, before), (scale, after)) = (base, other);
+    let share = course(before.share, after.share);
+    let mut measures = vec![share];
+    if base.cpus != scale.cpus && !costs.elapsed {
+        let time = |scale: &Scale, figure: Figure| figure.share * scale.cpus.max(1) as f64;
+        measures.push(course(time(base, before), time(scale, after)));
+    }
+    if super::other_length(base, scale).is_some() && (before.is_of_few() || after.is_of_few()) {
+        measures.push(course(before.ns, after.ns));
+    }
+    match share {
+        _ if measures.iter().any(|measure| *measure != share) => "same",
+        Ordering::Greater => "worse",
+        Ordering::Less => "better",
+        Ordering::Equal => "same",
+    }
+}
 
 /// A finding of somebody, in whatever trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +189,7 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> 
         changes: Vec::new(),
         headline: String::new(),
     };
+    let mut largest: Vec<Option<f64>> = Vec::new();
     for (side, scale) in sides.iter().zip(scales) {
         let outcome = side.findings.iter().find(|o| o.id == id);
         let hit = outcome.and_then(|o| o.hits.iter().find(|hit| key.is(hit)));
@@ -150,11 +209,17 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> 
         let cost = hit.and_then(|h| h.cost_ns);
         made.shares.push(cost.map(|ns| scale.share_of_cost(costs, ns as f64)));
         made.costs_ns.push(cost);
+        let piece = |name: &str| hit.and_then(|h| h.values.get(name)).and_then(|cell| cell.number());
+        largest.push(LARGEST.into_iter().find_map(piece));
     }
     let missed = only_just_missed(&mut made, sides, scales, key, costs);
     let base_missed = missed.first().copied().unwrap_or(false);
     let before = made.answers.first().copied().unwrap_or(Answer::CannotTell);
-    let cost = made.shares.first().copied().flatten();
+    let sums = made.shares.iter().zip(&made.costs_ns).zip(&largest);
+    let figures: Vec<Option<Figure>> = sums
+        .map(|((share, ns), largest)| Some(Figure { share: (*share)?, ns: (*ns)? as f64, largest: *largest }))
+        .collect();
+    let cost = figures.first().copied().flatten();
     let Some(base) = scales.first() else { return made };
     let lost = |scale: &Scale, ns: Option<i64>| {
         let both = made.costs_ns.first().copied().flatten().zip(ns);
@@ -173,8 +238,8 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> 
                 base.loss_explains(costs.observed, 0.0, scale, scale.processor_ns(costs, ns as f64))
             })
     };
-    let each = made.answers.iter().zip(&made.shares).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
-    let changes = each.skip(1).map(|(((answer, share), (ns, scale)), missed)| match (before, answer) {
+    let each = made.answers.iter().zip(&figures).zip(made.costs_ns.iter().zip(scales)).zip(&missed);
+    let changes = each.skip(1).map(|(((answer, figure), (ns, scale)), missed)| match (before, answer) {
         // What only one of the two could show is no change.
         (_, Answer::CannotTell) | (Answer::CannotTell, _) => "cannot_tell",
         (Answer::Found, Answer::NotFound) if *missed => "same",
@@ -184,10 +249,9 @@ fn verdict(sides: &[Side<'_>], scales: &[Scale], key: Key<'_>, costs: Costs) -> 
         (Answer::NotFound, Answer::Found) => "new",
         (Answer::NotFound, Answer::NotFound) => "absent",
         (Answer::Found, Answer::Found) if lost(scale, *ns) => "cannot_tell",
-        (Answer::Found, Answer::Found) => match cost.zip(*share) {
-            Some((before, after)) if after > before * FACTOR => "worse",
-            Some((before, after)) if after * FACTOR < before => "better",
-            _ => "same",
+        (Answer::Found, Answer::Found) => match cost.zip(*figure) {
+            Some((before, after)) => changed((base, before), (scale, after), costs),
+            None => "same",
         },
     });
     made.changes = changes.collect();
@@ -277,6 +341,41 @@ mod tests {
         let scales: Vec<Scale> = sides.iter().map(Scale::read).collect();
         let line = |v: Verdict| format!("{} {}", v.culprit, v.changes.join(" "));
         compare(&sides, &scales).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn other_machines_and_lengths_are_no_change() {
+        const S: i64 = 1_000_000_000;
+        let db = Database::new();
+        let empty = Scale::read(&Side { label: String::new(), db: &db, findings: &[] });
+        // Of a cost of so many ns, in pieces of which the largest is so large.
+        let change = |elapsed: bool, before: (i64, i64, f64, f64), after: (i64, i64, f64, f64)| {
+            let costs = Costs { observed: Observed::Kernel, elapsed };
+            let side = |(cpus, seconds, cost, largest): (i64, i64, f64, f64)| {
+                let all = cpus * seconds * S;
+                let scale =
+                    Scale { cpus, duration_ns: seconds * S, kernel_capacity_ns: all, ..empty.clone() };
+                let ns = cost * S as f64;
+                let figure =
+                    Figure { share: scale.share_of_cost(costs, ns), ns, largest: Some(largest * S as f64) };
+                (scale, figure)
+            };
+            let ((base, before), (scale, after)) = (side(before), side(after));
+            changed((&base, before), (&scale, after), costs)
+        };
+        // One hang of 4 s, in 10 s and in 30 s; and one of 2 s.
+        assert_eq!(change(true, (4, 10, 4.0, 4.0), (4, 30, 4.0, 4.0)), "same");
+        assert_eq!(change(true, (4, 30, 4.0, 4.0), (4, 10, 4.0, 4.0)), "same");
+        assert_eq!(change(true, (4, 10, 4.0, 4.0), (4, 10, 2.0, 2.0)), "better");
+        assert_eq!(change(true, (4, 30, 4.0, 4.0), (4, 10, 8.0, 4.0)), "worse");
+        // Many small pieces come at a rate.
+        assert_eq!(change(true, (4, 10, 4.0, 0.1), (4, 30, 12.0, 0.1)), "same");
+        assert_eq!(change(true, (4, 10, 4.0, 0.1), (4, 30, 4.0, 0.1)), "better");
+        // The same work on more processors, twice the work, and a wait.
+        assert_eq!(change(false, (4, 10, 2.0, 0.1), (16, 10, 2.0, 0.1)), "same");
+        assert_eq!(change(false, (16, 10, 2.0, 0.1), (4, 10, 2.0, 0.1)), "same");
+        assert_eq!(change(false, (16, 10, 2.0, 0.1), (4, 10, 4.0, 0.1)), "worse");
+        assert_eq!(change(true, (16, 10, 2.0, 0.1), (4, 10, 4.0, 0.1)), "worse");
     }
 
     #[test]
