@@ -333,7 +333,11 @@ fn flight_recorders_and_rotating_files() {
     let Some(machine) = Machine::new() else { return };
     machine.done("start cpu --ring 64MiB --no-wait");
     assert!(machine.calls().contains("mode=02000400"), "{}", machine.calls());
-    assert_eq!(machine.done("save -o saved.etl --no-merge").lines().count(), 2);
+    // The kernel's events, those of providers, and who is who: one more session that begins and ends.
+    assert_eq!(machine.done("save -o saved.etl --no-merge").lines().count(), 3);
+    assert!(machine.path("saved.names.etl").exists());
+    assert!(machine.calls().contains("names-1 mode=02000001 flags=00000"), "{}", machine.calls());
+    assert_eq!(machine.sessions().len(), 2);
     assert_eq!(bytes(&machine.path("saved.etl")), bytes(&machine.path("kernel-source.etl")));
     machine.done("stop -o last.etl --no-merge");
     assert_eq!(bytes(&machine.path("last.etl")), bytes(&machine.path("kernel-source.etl")));

@@ -169,7 +169,7 @@ fn small(buffers: Buffers) -> Buffers {
 fn boot_of(entry: &Entry, plan: &Plan, most_mib: u32) -> Boot {
     let (buffers, masks, providers) = match entry.kind {
         Kind::Kernel => (plan.kernel_buffers, Some(plan.masks), Vec::new()),
-        Kind::User => (plan.user_buffers, None, plan.enabled()),
+        Kind::User | Kind::Names => (plan.user_buffers, None, plan.enabled()),
     };
     Boot {
         key: key_of(entry),

@@ -3,7 +3,7 @@
 use super::Recorder;
 use super::explain::explain;
 use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy, target};
-use super::start::plan;
+use super::start::{Failure, plan};
 use super::system::{Code, Live, Provided, Refused};
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,8 @@ impl Recorder<'_> {
     /// If the journal cannot be read.
     pub fn status(&mut self) -> Result<Option<Status>, Refused> {
         let Some(journal) = self.machine.load().map_err(Refused)? else { return Ok(None) };
-        let live = journal.sessions.iter().map(|entry| (entry.clone(), self.ours(entry).ok().flatten()));
-        let live = live.collect();
+        let live = journal.sessions.iter().filter(|entry| is_told(entry));
+        let live = live.map(|entry| (entry.clone(), self.ours(entry).ok().flatten())).collect();
         let files = journal.sessions.iter().flat_map(|e| &e.files).chain(&journal.kept);
         let mut files: Vec<&PathBuf> = files.collect();
         files.sort();
@@ -79,7 +79,7 @@ impl Recorder<'_> {
                     .to_owned(),
             )),
             Mode::Ring { .. } => {
-                let files = self.write_ring(&mut journal)?;
+                let (files, _) = self.write_ring(&mut journal)?;
                 self.save(&journal)?;
                 Ok(files)
             }
@@ -101,11 +101,14 @@ impl Recorder<'_> {
         }
     }
 
-    /// Writes what the sessions have in memory to files of their own.
-    fn write_ring(&mut self, journal: &mut Journal) -> Result<Vec<PathBuf>, Refused> {
+    /// Writes what the sessions have in memory to files of their own, and who is who to another. Gives the files, and what the user should know.
+    fn write_ring(&mut self, journal: &mut Journal) -> Result<(Vec<PathBuf>, Option<String>), Refused> {
         let count = journal.kept.len();
         let mut files = Vec::new();
         for entry in journal.sessions.clone() {
+            if entry.kind == Kind::Names {
+                continue;
+            }
             let live = self.ours(&entry).map_err(|code| Refused(explain(code)))?;
             let Some(live) = live else { continue };
             let name =
@@ -117,7 +120,63 @@ impl Recorder<'_> {
             done.map_err(|code| Refused(format!("`{}`: {}", entry.name, explain(code))))?;
             files.push(file);
         }
-        Ok(files)
+        let said = match self.write_names(journal)? {
+            Ok(file) => {
+                files.push(file);
+                None
+            }
+            Err(why) => Some(format!(
+                "names of processes, images and files are missing where they began before what is kept in memory: {why}"
+            )),
+        };
+        let now = self.machine.now_ms();
+        said.iter().for_each(|text| journal.remark(now, text));
+        Ok((files, said))
+    }
+
+    /// Has the kernel tell who is who. A session does that when it begins and when it ends, and in memory the beginning is overwritten; so another
+    /// session begins and ends, after the memory was written, so that no event is in both. Gives its file, or why there is none.
+    fn write_names(&mut self, journal: &mut Journal) -> Result<Result<PathBuf, String>, Refused> {
+        let plan = match plan(&journal.profiles, &journal.programs, journal.mode, journal.size) {
+            Ok(plan) => plan,
+            Err(why) => return Ok(Err(why.0)),
+        };
+        // One that a crash has left.
+        let is_left =
+            |e: &&Entry| e.kind == Kind::Names && matches!(e.state, State::Intended | State::Running);
+        for at in 0..journal.sessions.len() {
+            let Some(left) = journal.sessions.get(at).filter(is_left).cloned() else { continue };
+            match self.stop_one(&left) {
+                Ok(state) => {
+                    if let Some(left) = journal.sessions.get_mut(at) {
+                        left.state = state;
+                    }
+                }
+                Err(code) => return Ok(Err(explain(code))),
+            }
+        }
+        match self.begin(journal, &plan, Kind::Names, true, &mut Vec::new()) {
+            Ok(()) => {}
+            Err(Failure::Windows(code)) => return Ok(Err(explain(code))),
+            Err(Failure::Journal(why)) => return Err(why),
+        }
+        let Some(entry) = journal.sessions.last().cloned() else {
+            return Ok(Err(explain(Code::NO_SUCH_SESSION)));
+        };
+        let stopped = self.stop_one(&entry);
+        if let (Ok(state), Some(entry)) = (stopped, journal.sessions.last_mut()) {
+            entry.state = state;
+        }
+        let told = match (stopped, entry.files.first()) {
+            (Ok(State::Stopped), Some(file)) => {
+                journal.kept.push(file.clone());
+                Ok(file.clone())
+            }
+            (Err(code), _) => Err(explain(code)),
+            _ => Err(explain(Code::NO_SUCH_SESSION)),
+        };
+        self.save(journal)?;
+        Ok(told)
     }
 
     /// Ends the recording; its files stay where they are until [`Recorder::collect`].
@@ -135,19 +194,21 @@ impl Recorder<'_> {
         Ok(journal)
     }
 
-    /// Has providers tell their state, and stops all sessions of ours.
-    pub(super) fn finish(&mut self, journal: &mut Journal) -> Result<(), Refused> {
+    /// Has providers tell their state, and stops all sessions of ours. Gives what the user should know.
+    pub(super) fn finish(&mut self, journal: &mut Journal) -> Result<Option<String>, Refused> {
+        let mut said = None;
         if journal.phase == Phase::Running {
             self.last_words(journal);
             if matches!(journal.mode, Mode::Ring { .. }) {
-                self.write_ring(journal)?;
+                (_, said) = self.write_ring(journal)?;
             }
         }
         journal.phase = Phase::Stopping;
         self.save(journal)?;
         self.stop_sessions(journal)?;
         journal.phase = Phase::Stopped;
-        self.save(journal)
+        self.save(journal)?;
+        Ok(said)
     }
 
     /// State of providers: names of .NET methods, connections, sessions.
@@ -190,15 +251,7 @@ impl Recorder<'_> {
             let Some(entry) = journal.sessions.get(at).filter(|e| e.state != State::Stopped).cloned() else {
                 continue;
             };
-            let stopped = match self.ours(&entry) {
-                Ok(Some(live)) => match self.sessions.stop(live.handle) {
-                    Ok(()) | Err(Code::NO_SUCH_SESSION) => Ok(State::Stopped),
-                    Err(code) => Err(code),
-                },
-                Ok(None) => Ok(State::Lost),
-                Err(code) => Err(code),
-            };
-            match stopped {
+            match self.stop_one(&entry) {
                 Ok(state) => {
                     if let Some(entry) = journal.sessions.get_mut(at) {
                         entry.state = state;
@@ -209,6 +262,17 @@ impl Recorder<'_> {
         }
         self.save(journal)?;
         failed.map_or(Ok(()), |why| Err(Refused(why)))
+    }
+
+    /// Stops the session of an entry, if it runs and is ours.
+    fn stop_one(&mut self, entry: &Entry) -> Result<State, Code> {
+        match self.ours(entry)? {
+            Some(live) => match self.sessions.stop(live.handle) {
+                Ok(()) | Err(Code::NO_SUCH_SESSION) => Ok(State::Stopped),
+                Err(code) => Err(code),
+            },
+            None => Ok(State::Lost),
+        }
     }
 
     /// Moves the files of a recording that has ended to where the user wants them, and forgets the recording. The files of a
@@ -234,7 +298,7 @@ impl Recorder<'_> {
             .into_iter()
             .filter(|(_, file)| self.machine.file_bytes(file).is_some_and(|n| n > 0))
             .collect();
-        found.sort_by_key(|(kind, _)| *kind == Kind::User);
+        found.sort_by_key(|(kind, _)| *kind != Kind::Kernel);
         let files = match journal.mode {
             Mode::Rotate { .. } => found.into_iter().map(|(_, file)| file).collect(),
             _ => self.move_to(&found, output, replace)?,
@@ -270,14 +334,12 @@ impl Recorder<'_> {
         output: &Path,
         replace: bool,
     ) -> Result<Vec<PathBuf>, Refused> {
-        let mut counts = [0; 2];
+        let mut seen: Vec<Kind> = Vec::new();
         let targets: Vec<PathBuf> = found
             .iter()
             .map(|(kind, _)| {
-                let [kernel, user] = &mut counts;
-                let count = if *kind == Kind::Kernel { kernel } else { user };
-                *count += 1;
-                target(*kind, *count, output)
+                seen.push(*kind);
+                target(*kind, seen.iter().filter(|other| *other == kind).count(), output)
             })
             .collect();
         if !replace {
@@ -317,7 +379,7 @@ impl Recorder<'_> {
             self.stop_sessions(&mut journal)?;
             self.remove_files(&journal);
             self.machine.clear().map_err(Refused)?;
-            return Ok(journal.sessions.into_iter().map(|e| e.name).collect());
+            return Ok(journal.sessions.into_iter().filter(is_told).map(|e| e.name).collect());
         }
         let live = self.sessions.list().map_err(|code| Refused(explain(code)))?;
         let mut ended = Vec::new();
@@ -341,8 +403,15 @@ impl Recorder<'_> {
     }
 }
 
+/// Whether a session is worth telling of: one that named what is there, and has ended, is not.
+fn is_told(entry: &Entry) -> bool {
+    entry.kind != Kind::Names || entry.state != State::Stopped
+}
+
 /// What a saved file holds, by its name.
 fn kind_of(file: &Path) -> Kind {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    if name.contains("-user-") { Kind::User } else { Kind::Kernel }
+    let named =
+        [Kind::User, Kind::Names].into_iter().find(|kind| name.contains(&format!("-{}-", kind.word())));
+    named.unwrap_or(Kind::Kernel)
 }

@@ -51,13 +51,15 @@ impl Recorder<'_> {
         }
         let Some(why) = ends else { return Ok(Tick::Goes(said)) };
         said.push(why);
-        self.finish(&mut journal)?;
+        said.extend(self.finish(&mut journal)?);
         Ok(Tick::Ended(said))
     }
 
     /// Looks after one session: starts another one if it is not ours any more, and says losses.
     fn guard(&mut self, journal: &mut Journal, at: usize, said: &mut Vec<String>) -> Result<(), Refused> {
-        let Some(entry) = journal.sessions.get(at).filter(|e| e.state == State::Running).cloned() else {
+        // Names are told in a moment: a session that was left by a crash in that moment needs no other in its place.
+        let guarded = |e: &&Entry| e.state == State::Running && e.kind != Kind::Names;
+        let Some(entry) = journal.sessions.get(at).filter(guarded).cloned() else {
             return Ok(());
         };
         let lost = match self.sessions.query(&entry.name) {
@@ -95,7 +97,7 @@ impl Recorder<'_> {
                     "recording goes on in a private kernel session; what happened in between is missing"
                         .to_owned()
                 }
-                Kind::User => {
+                Kind::User | Kind::Names => {
                     "recording goes on in a new session; what happened in between is missing".to_owned()
                 }
             }),

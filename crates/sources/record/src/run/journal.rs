@@ -55,6 +55,8 @@ pub enum Kind {
     Kernel,
     /// Those of providers, and marks.
     User,
+    /// What the kernel tells of processes, threads, images and files that are there, for a flight recorder: it runs for a moment.
+    Names,
 }
 
 impl Kind {
@@ -63,6 +65,7 @@ impl Kind {
         match self {
             Kind::Kernel => "kernel",
             Kind::User => "user",
+            Kind::Names => "names",
         }
     }
 }
@@ -219,7 +222,8 @@ impl Journal {
         };
         let guid = String::from_utf8_lossy(&guid.text()).into_owned();
         let file = self.folder.join(format!("{}-{}-{ordinal}-001.etl", self.number(), kind.word()));
-        let files = if matches!(self.mode, Mode::Ring { .. }) { Vec::new() } else { vec![file] };
+        let in_memory = matches!(self.mode, Mode::Ring { .. }) && kind != Kind::Names;
+        let files = if in_memory { Vec::new() } else { vec![file] };
         Entry { name, guid, kind, files, state: State::Intended, flags: 0, lost: 0 }
     }
 }
@@ -230,6 +234,7 @@ pub fn session_guid(id: u32, kind: Kind, ordinal: usize) -> Guid {
     let kind = match kind {
         Kind::Kernel => 1,
         Kind::User => 2,
+        Kind::Names => 3,
     };
     Guid::new(OURS, 0x7900, kind, [0x80, ordinal.min(255) as u8, 0, 0, a, b, c, d])
 }
@@ -249,7 +254,7 @@ pub fn is_of_etwhy(live: &Live) -> bool {
 pub(super) fn target(kind: Kind, ordinal: usize, output: &Path) -> PathBuf {
     match (kind, ordinal) {
         (Kind::Kernel, 1) => output.to_path_buf(),
-        (Kind::User, 1) => output.with_extension("user.etl"),
+        (kind, 1) => output.with_extension(format!("{}.etl", kind.word())),
         (kind, n) => output.with_extension(format!("{}-{n}.etl", kind.word())),
     }
 }

@@ -4,7 +4,7 @@ use super::explain::explain;
 use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy, target};
 use super::system::{Begin, Code, Live, Provided, Refused};
 use super::{NT_KERNEL_LOGGER, RESERVE, Recorder, Trigger};
-use crate::{Plan, Recording, Session, Size};
+use crate::{Buffers, Plan, Recording, Session, Size};
 use etwhy_base::units;
 use std::path::PathBuf;
 
@@ -14,6 +14,9 @@ const RING_SHARE: u32 = 8;
 pub(super) const SEQUENTIAL: u32 = 0x1;
 const BUFFERING: u32 = 0x400;
 pub(super) const SYSTEM_LOGGER: u32 = 0x0200_0000;
+/// Flags whose events name what is there when a session begins or ends: processes, threads, images, files (with the transfers that Windows wants
+/// switched on for them), registry keys (`EVENT_TRACE_FLAG_PROCESS`, `_THREAD`, `_IMAGE_LOAD`, `_DISK_IO`, `_DISK_FILE_IO`, `_REGISTRY`).
+const TELLS_NAMES: u32 = 0x1 | 0x2 | 0x4 | 0x100 | 0x200 | 0x2_0000;
 
 /// Which session takes the kernel's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -293,7 +296,7 @@ impl Recorder<'_> {
         said: &mut Vec<String>,
     ) -> Result<(), Failure> {
         let entry = journal.next_entry(kind, private);
-        let begin = begin_of(&entry, journal.mode, plan);
+        let begin = begin_of(&entry, journal.size.0, plan);
         journal.sessions.push(entry);
         self.save(journal).map_err(Failure::Journal)?;
         let handle = match self.sessions.start(&begin) {
@@ -318,7 +321,7 @@ impl Recorder<'_> {
                 let done = self.sessions.set_stacks(handle, &plan.stacks);
                 fails("stacks of kernel events are missing".to_owned(), done);
             }
-        } else {
+        } else if kind == Kind::User {
             for provider in &plan.enabled() {
                 let mut done = self.sessions.enable(handle, provider, Provided::Events);
                 let filters = [
@@ -369,13 +372,20 @@ impl Failure {
     }
 }
 
-fn begin_of(entry: &Entry, mode: Mode, plan: &Plan) -> Begin {
+/// Buffers of a session that only tells names: two for each processor, which Windows wants, and room for one that writes all at once.
+fn for_names(processors: u32) -> Buffers {
+    let each = processors.clamp(1, 4096);
+    Buffers { size_kib: 128, min: (each * 2).max(32), max: (each * 4).max(128) }
+}
+
+fn begin_of(entry: &Entry, processors: u32, plan: &Plan) -> Begin {
     let (buffers, flags) = match entry.kind {
         Kind::Kernel => (plan.kernel_buffers, plan.flags()),
         Kind::User => (plan.user_buffers, 0),
+        Kind::Names => (for_names(processors), plan.flags() & TELLS_NAMES),
     };
-    let place = if matches!(mode, Mode::Ring { .. }) { BUFFERING } else { SEQUENTIAL };
-    let kernel = if entry.kind == Kind::Kernel && !entry.has_shared_name() { SYSTEM_LOGGER } else { 0 };
+    let place = if entry.files.is_empty() { BUFFERING } else { SEQUENTIAL };
+    let kernel = if entry.kind != Kind::User && !entry.has_shared_name() { SYSTEM_LOGGER } else { 0 };
     Begin {
         name: entry.name.clone(),
         guid: entry.guid(),

@@ -271,10 +271,41 @@ fn a_flight_recorder_is_written_when_asked_and_at_the_end() {
         let total: u32 = world.starts.iter().map(|b| b.buffers.mebibytes()[1]).sum();
         assert_eq!(total, 256);
     }
-    assert_eq!(with(&fake, |r| r.keep()).unwrap().len(), 2);
+    assert_eq!(with(&fake, |r| r.keep()).unwrap().len(), 3);
+    {
+        // Who is who: in memory that was overwritten. A session that names it has begun and ended, behind what is in memory.
+        let world = fake.0.borrow();
+        let names = world.starts.last().unwrap();
+        assert!(names.name.ends_with("-names-1") && names.mode == 0x0200_0001, "{names:?}");
+        assert!(names.flags & 0x7 == 0x7 && names.flags & 0x10 == 0 && names.file.is_some(), "{names:?}");
+        assert!(names.buffers.mebibytes()[1] <= 16);
+        assert_eq!(world.sessions.len(), 2);
+    }
+    assert_eq!(with(&fake, |r| r.status()).unwrap().unwrap().live.len(), 2);
     with(&fake, |r| r.stop()).unwrap();
     let files = with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap();
-    assert_eq!(files.len(), 4, "{files:?}");
+    assert_eq!(files.len(), 6, "{files:?}");
+    assert!(files.contains(&PathBuf::from("x.names.etl")), "{files:?}");
+}
+
+/// What is in memory is kept also where nobody tells who is who, and that is said.
+#[test]
+fn names_that_cannot_be_told_are_said() {
+    let fake = Fake::new(14);
+    start(&fake, &Options { mode: Mode::Ring { mebibytes: 64 }, ..options("cpu") }).unwrap();
+    let number = with(&fake, |r| r.status()).unwrap().unwrap().journal.number();
+    fake.0.borrow_mut().start_foreign(&format!("etwhy-{number}-names-1"), 0);
+    assert_eq!(with(&fake, |r| r.keep()).unwrap().len(), 2);
+    let remarks = |fake: &Fake| with(fake, |r| r.status()).unwrap().unwrap().journal.remarks;
+    assert!(remarks(&fake).last().unwrap().text.starts_with("names of processes"), "{:?}", remarks(&fake));
+    // At the end too, and somebody else's session stays.
+    let mut watch = Watch::new(vec!["key:ctrl+alt+s".parse().unwrap()]);
+    fake.0.borrow_mut().pressed = true;
+    let ended = with(&fake, |r| r.tick(&mut watch)).unwrap();
+    assert!(matches!(ended, Tick::Ended(_)) && said(&ended).contains("names of processes"), "{ended:?}");
+    assert_eq!(with(&fake, |r| r.collect(Path::new("x.etl"), false)).unwrap().len(), 4);
+    let world = fake.0.borrow();
+    assert!(world.sessions.len() == 1 && !world.sessions[0].is_ours && world.violation.is_none());
 }
 
 #[test]
@@ -397,5 +428,5 @@ fn no_file_is_replaced_unless_that_is_wanted() {
     start(&fake, &Options { mode: Mode::Ring { mebibytes: 256 }, ..options("network") }).unwrap();
     let saved = with(&fake, |r| r.keep()).unwrap();
     assert!(with(&fake, |r| r.take(&saved, Path::new("D:/y.etl"), false)).is_err());
-    assert_eq!(with(&fake, |r| r.take(&saved, Path::new("D:/y.etl"), true)).unwrap().len(), 2);
+    assert_eq!(with(&fake, |r| r.take(&saved, Path::new("D:/y.etl"), true)).unwrap().len(), 3);
 }

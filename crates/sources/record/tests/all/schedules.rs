@@ -75,7 +75,7 @@ fn schedule(seed: u64) -> Result<(), String> {
             watch = Watch::default();
         }
         let world = fake.0.borrow();
-        for word in ["kernel", "user"] {
+        for word in ["kernel", "user", "names"] {
             if world.count_ours(word) > 1 {
                 return Err(format!("two sessions of ours: {:?}", world.sessions));
             }

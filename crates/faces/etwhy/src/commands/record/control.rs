@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::report::terminal::{out, path, text};
 use etwhy_base::{time, units};
 use etwhy_doc::Doc;
-use etwhy_record::run::{Here, Mode, Phase, Recorder, Refused, State, Status, loggers};
+use etwhy_record::run::{Here, Journal, Mode, Phase, Recorder, Refused, State, Status, loggers};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,14 @@ pub fn mark(args: &MarkArgs) -> anyhow::Result<Exit> {
 
 pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
     let mut here = Here::open()?;
-    let saved = here.step(|recorder| recorder.keep())?;
+    let saved = here.step(|recorder| {
+        let known = remarks(recorder)?;
+        let saved = recorder.keep()?;
+        if let Some(status) = recorder.status()? {
+            tell_since(&status.journal, known);
+        }
+        Ok(saved)
+    })?;
     let files = match &args.output {
         None => saved,
         Some(output) => {
@@ -165,7 +172,9 @@ pub struct Ended {
 pub fn finish(recorder: &mut Recorder<'_>, asked: &Ending) -> Result<Ended, Refused> {
     // While they run: what the others record is told nowhere else.
     let sessions = recorder.sessions.list().unwrap_or_default();
+    let known = remarks(recorder)?;
     let journal = recorder.stop()?;
+    tell_since(&journal, known);
     let named = asked.output.clone().or_else(|| journal.output.clone());
     let output = named.unwrap_or_else(|| {
         let began = utc(journal.began_ms).replace(" UTC", "").replace(' ', "-").replace(':', "");
@@ -180,12 +189,24 @@ pub fn finish(recorder: &mut Recorder<'_>, asked: &Ending) -> Result<Ended, Refu
     let apart = match journal.mode {
         // Days of segments: `etwhy segments` finds the one that is worth a look.
         Mode::Rotate { .. } => true,
-        // What was saved earlier may hold the same events once more.
-        Mode::Ring { .. } => files.len() > 2,
+        // What was saved earlier may hold the same events once more. The kernel's, those of providers, and the names are one recording.
+        Mode::Ring { .. } => files.len() > 3,
         // A session has one file, unless Windows has started again and numbered the next.
         Mode::File => journal.sessions.iter().any(|entry| entry.files.len() > 1),
     };
     Ok(Ended { files, merge: !(apart || asked.parts || journal.parts), apart })
+}
+
+/// How many remarks a recording has.
+fn remarks(recorder: &mut Recorder<'_>) -> Result<usize, Refused> {
+    Ok(recorder.status()?.map_or(0, |status| status.journal.remarks.len()))
+}
+
+/// Says what was remarked since.
+fn tell_since(journal: &Journal, known: usize) {
+    for remark in journal.remarks.iter().skip(known) {
+        say!("etwhy: {}", remark.text);
+    }
 }
 
 /// Writes the list of sessions beside the trace, where it is looked for. The trace is good without it.
