@@ -85,6 +85,11 @@ fn commands_for_another_machine_are_printed() {
         timed.contains("ssh admin@server-1 etwhy record start cpu,dpc --for 60000ms -o etwhy-remote.etl"),
         "{timed}"
     );
+    assert!(
+        timed.contains("New-PSSession -ComputerName server-1 -Credential admin")
+            && timed.contains("'cpu,dpc'"),
+        "{timed}"
+    );
     let open = lines(&["cpu", "--ring", "64MiB", "--on", "server"]);
     assert!(
         open.contains("start cpu --ring 67108864B --no-wait") && open.contains("record stop -o"),

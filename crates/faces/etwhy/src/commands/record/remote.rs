@@ -26,7 +26,7 @@ fn start(arguments: &[String]) -> String {
     format!("etwhy record start {}", arguments.join(" "))
 }
 
-/// The commands that record on a host with ssh and fetch the result.
+/// The commands that record on a host and fetch the result: with ssh, and from a PowerShell that reaches it by WinRM.
 ///
 /// # Errors
 /// If the name is none of a host.
@@ -47,7 +47,32 @@ pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyho
     lines.push(format!("scp {host}:{RESULT}.etl ."));
     lines.push(format!("etwhy why {RESULT}.etl"));
     doc.verbatim("sh", &lines.join("\n"));
+    doc.text("Or from PowerShell on Windows, where WinRM reaches that machine:");
+    doc.verbatim("powershell", &powershell(host, arguments, ends_by_itself).join("\n"));
     Ok(doc)
+}
+
+/// The same for PowerShell's remoting. A session there begins in a folder that nobody knows; this one every Windows has.
+fn powershell(host: &str, arguments: &[String], ends_by_itself: bool) -> Vec<String> {
+    let result = format!("C:\\Windows\\Temp\\{RESULT}.etl");
+    let arguments: Vec<String> = arguments.iter().map(|a| in_powershell(a)).collect();
+    let start = format!("etwhy record start {}", arguments.join(" "));
+    let session = match host.rsplit_once('@') {
+        Some((user, computer)) => format!("New-PSSession -ComputerName {computer} -Credential {user}"),
+        None => format!("New-PSSession -ComputerName {host}"),
+    };
+    let there = |line: String| format!("Invoke-Command -Session $there {{ {line} }}");
+    let mut lines = vec![format!("$there = {session}")];
+    if ends_by_itself {
+        lines.push(there(format!("{start} -o {result}")));
+    } else {
+        lines.push(there(format!("{start} --no-wait")));
+        lines.push("# let it be slow now".to_owned());
+        lines.push(there(format!("etwhy record stop -o {result}")));
+    }
+    lines.push(format!("Copy-Item -FromSession $there {result} ."));
+    lines.push(format!("etwhy why {RESULT}.etl"));
+    lines
 }
 
 /// Records on a host with ssh, fetches the files and deletes them there; the files, the kernel's first.
@@ -122,6 +147,12 @@ fn quoted(text: &str) -> String {
     }
 }
 
+/// As PowerShell takes it: a comma makes a list there.
+fn in_powershell(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '=');
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace(['"', '\''], "")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +172,26 @@ mod tests {
             assert_eq!(suffix(line), None, "{line}");
         }
         assert_eq!(beside(Path::new("a/slow.etl"), ".user.etl"), Path::new("a/slow.user.etl"));
+    }
+
+    #[test]
+    fn powershell_gets_a_session_and_texts_that_are_one_argument() {
+        let arguments = ["cpu,dpc", "--stop-when", "log:System/41"].map(str::to_owned);
+        let lines = powershell("admin@server-1", &arguments, true);
+        assert_eq!(
+            lines,
+            [
+                "$there = New-PSSession -ComputerName server-1 -Credential admin",
+                "Invoke-Command -Session $there { etwhy record start 'cpu,dpc' --stop-when 'log:System/41' -o C:\\Windows\\Temp\\etwhy-remote.etl }",
+                "Copy-Item -FromSession $there C:\\Windows\\Temp\\etwhy-remote.etl .",
+                "etwhy why etwhy-remote.etl",
+            ]
+        );
+        let open = powershell("server", &arguments[..1], false);
+        assert!(
+            open[0] == "$there = New-PSSession -ComputerName server" && open[1].contains("--no-wait"),
+            "{open:?}"
+        );
+        assert!(open[3].contains("etwhy record stop -o"), "{open:?}");
     }
 }
