@@ -62,6 +62,9 @@ enum Sub {
     Stop(control::OutputArgs),
     /// End the recording and delete its files
     Cancel,
+    /// One line for each file of a rotating recording: `etwhy segments`, under the name by which recorders look for it
+    #[command(hide = true)]
+    List(Box<super::segments::Args>),
     /// Make one trace of the files of a recording, with the identities of images: on any system
     #[command(after_help = merge::EXAMPLES)]
     Merge(Box<merge::Args>),
@@ -78,6 +81,7 @@ fn run(args: RecordArgs) -> anyhow::Result<Exit> {
         Some(Sub::Save(args)) => control::save(&args),
         Some(Sub::Stop(args)) => control::stop(&args),
         Some(Sub::Merge(args)) => merge::run(&args),
+        Some(Sub::List(args)) => super::segments::run(&args),
         Some(Sub::Cancel) => control::cancel(),
         Some(Sub::Selftest(args)) => selftest::run(&args),
         None => print::run(&args.print),

@@ -36,7 +36,7 @@ pub static COMMAND: Command = Command {
 };
 
 #[derive(clap::Args)]
-struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     trace: TraceArgs,
     /// Print JSON
@@ -87,7 +87,7 @@ struct Worst {
     headline: String,
 }
 
-fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let rules = args.rules.load()?;
     let mut files: Vec<PathBuf> = Vec::new();
     for path in &args.trace.traces {
