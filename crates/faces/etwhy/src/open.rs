@@ -401,6 +401,19 @@ impl Opened {
         self.within(part)
     }
 
+    /// The same for moments, in nanoseconds since 1970 (UTC).
+    ///
+    /// # Errors
+    /// As [`Opened::within`].
+    fn within_utc(self, (from, to): (i64, i64)) -> anyhow::Result<Opened> {
+        let start = match &self.source {
+            Source::Traces(traces) => recordings::span(&traces.files).start_ns.unwrap_or(0),
+            Source::Extract(..) => return Ok(self),
+        };
+        let (from_ns, to_ns) = (from.saturating_sub(start), to.saturating_sub(start));
+        self.within(Part { from_ns: Some(from_ns).filter(|ns| *ns > 0), to_ns: Some(to_ns) })
+    }
+
     /// Tables for a trace that has no kernel events but of these classes: all of `tables` if it seems to be one, else none. Of an
     /// extract those that it holds.
     ///

@@ -150,6 +150,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
 const PART: &str = "only what lies between --from and --to counts (what ends there counts as a whole); losses, sessions and who is who are of \
                     the whole trace";
 
+/// The same of files around a time.
+const AROUND: &str = "only what lies in the files that cover that time counts; other files of the session were read to know who is who, and losses \
+                      are those of all of them";
+
 impl Args {
     /// Something else than text for a terminal is wanted.
     fn documents(&self) -> bool {
@@ -218,6 +222,7 @@ struct Answered {
 /// Reads a recording and asks everything that is wanted of it.
 fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<Answered> {
     let mut clock = Clock { on: args.timings, last: Instant::now() };
+    let around = recording.is_part();
     let mut opened = recording.open()?.within_time(&args.time)?;
     let mut tables = tables(rules, &mut opened)?;
     if args.documents() {
@@ -252,6 +257,8 @@ fn answer(args: &Args, rules: &[Rule], recording: Recording) -> anyhow::Result<A
     let timed = args.time.from.is_some() || args.time.to.is_some();
     if timed {
         notes.push(PART.to_owned());
+    } else if around {
+        notes.push(AROUND.to_owned());
     }
     clock.lap("findings");
     let top = Top { processes: args.top, per_process: 5.min(args.top), overall: args.top };

@@ -16,6 +16,8 @@ pub struct Recording {
     found: Option<Found>,
     /// Its files, as people call them.
     pub files: Vec<String>,
+    /// What counts of it, in nanoseconds since 1970 (UTC), if not all does: the other files only say who is who.
+    counts_utc: Option<(i64, i64)>,
 }
 
 impl Recording {
@@ -24,10 +26,20 @@ impl Recording {
     /// # Errors
     /// Those of [`TraceArgs::open`].
     pub fn open(self) -> anyhow::Result<Opened> {
-        match self.found {
+        let counts = self.counts_utc;
+        let opened = match self.found {
             Some(found) => self.args.read(found),
             None => self.args.open(),
+        }?;
+        match counts {
+            Some(counts) => opened.within_utc(counts),
+            None => Ok(opened),
         }
+    }
+
+    /// Whether only a part of it counts.
+    pub fn is_part(&self) -> bool {
+        self.counts_utc.is_some()
     }
 
     /// What the column `recording_id` of its trace will say; not known of an extract before it is read.
@@ -76,16 +88,65 @@ fn covers(file: &EtlFile) -> (i64, i64) {
     (first, last.max(ended))
 }
 
+/// First and last moments of the files of a recording. The files of one session lie one behind the other, whatever each of their headers says of the
+/// session's begin and end.
+fn moments(files: &[EtlFile]) -> Vec<(i64, i64)> {
+    let session = |file: &EtlFile| file.header().session_name.clone();
+    let data = |file: &EtlFile| {
+        let moments =
+            || file.buffers().iter().skip(1).filter_map(|b| Some(file.clock().unix_ns(b.first_ticks?)));
+        moments().min().zip(moments().max())
+    };
+    let of = |file: &EtlFile| {
+        let whole = covers(file);
+        let others: Vec<&EtlFile> = files.iter().filter(|other| session(other) == session(file)).collect();
+        let (Some((first, last)), 2..) = (data(file), others.len()) else { return whole };
+        let next = others
+            .into_iter()
+            .filter_map(|other| data(other))
+            .map(|other| other.0)
+            .filter(|begin| *begin > first);
+        (first, next.min().map_or(whole.1, |next| whole.1.min(next).max(last)))
+    };
+    files.iter().map(of).collect()
+}
+
+/// Files that say who is who in others of their session: the first and the last one, where a session names what is there, and the neighbours, where
+/// processes start and end.
+fn who_is_who(files: &[EtlFile], spans: &[(i64, i64)], wanted: &[bool]) -> Vec<bool> {
+    let session = |file: usize| files.get(file).map(|file| file.header().session_name.as_str());
+    let is_wanted = |file: usize| wanted.get(file).copied().unwrap_or(false);
+    let mut needed = vec![false; files.len()];
+    for name in (0..files.len()).filter(|file| is_wanted(*file)).map(session) {
+        let mut series: Vec<usize> = (0..files.len()).filter(|file| session(*file) == name).collect();
+        series.sort_by_key(|file| spans.get(*file));
+        let (first, last) = (0, series.len().saturating_sub(1));
+        for (place, &file) in series.iter().enumerate() {
+            let beside = [place.checked_sub(1), place.checked_add(1)].into_iter().flatten();
+            let is_neighbour =
+                beside.filter_map(|beside| series.get(beside)).any(|&beside| is_wanted(beside));
+            if (place == first || place == last || is_neighbour)
+                && let Some(needed) = needed.get_mut(file)
+            {
+                *needed = true;
+            }
+        }
+    }
+    needed
+}
+
 impl Recordings {
-    /// Only the files that cover a moment; what is read as one stays so.
+    /// Only what the files hold that cover a moment; what is read as one stays so. Others of their sessions are read to know who is who, and count
+    /// for nothing.
     ///
     /// # Errors
     /// If none does.
     pub fn around(mut self, at: TimeOfDay) -> anyhow::Result<Recordings> {
-        let all = || self.list.iter().filter_map(|recording| recording.found.as_ref()).flat_map(|f| &f.files);
-        let spans: Vec<((i64, i64), i64)> = all()
-            .map(|file| (covers(file), offset_ns(Some(i64::from(file.header().time_zone.bias)))))
-            .collect();
+        let all = self.list.iter().filter_map(|recording| recording.found.as_ref()).flat_map(|found| {
+            let offset = |file: &EtlFile| offset_ns(Some(i64::from(file.header().time_zone.bias)));
+            moments(&found.files).into_iter().zip(found.files.iter().map(offset).collect::<Vec<_>>())
+        });
+        let spans: Vec<((i64, i64), i64)> = all.collect();
         // Of several days with that time of day the latest counts.
         let moment = spans.iter().filter_map(|(span, offset)| at.within(*span, *offset)).max();
         let Some(moment) = moment else {
@@ -99,15 +160,29 @@ impl Recordings {
                 text(last.saturating_add(zone))
             );
         };
-        let covering = |file: &EtlFile| {
-            let (first, last) = covers(file);
-            first <= moment && moment <= last
-        };
         for recording in &mut self.list {
-            if let Some(found) = &mut recording.found {
-                found.files.retain(covering);
-                recording.files = found.files.iter().map(|file| file.shown().display().to_string()).collect();
+            let Some(found) = &mut recording.found else { continue };
+            let spans = moments(&found.files);
+            let covering: Vec<bool> =
+                spans.iter().map(|(first, last)| *first <= moment && moment <= *last).collect();
+            let needed = who_is_who(&found.files, &spans, &covering);
+            let counting =
+                || spans.iter().zip(&covering).filter(|(_, covers)| **covers).map(|(span, _)| *span);
+            if needed.iter().zip(&covering).any(|(needed, covers)| *needed && !covers) {
+                let (first, last) =
+                    (counting().map(|span| span.0).min(), counting().map(|span| span.1).max());
+                recording.counts_utc = first.zip(last.map(|last| last.saturating_add(1)));
             }
+            let shown = |file: &EtlFile| file.shown().display().to_string();
+            recording.files = found
+                .files
+                .iter()
+                .zip(&covering)
+                .filter(|(_, covers)| **covers)
+                .map(|(file, _)| shown(file))
+                .collect();
+            let mut keep = covering.iter().zip(&needed).map(|(covers, needed)| *covers || *needed);
+            found.files.retain(|_| keep.next().unwrap_or(false));
         }
         self.list.retain(|recording| recording.found.as_ref().is_some_and(|found| !found.files.is_empty()));
         Ok(self)
@@ -126,7 +201,7 @@ impl TraceArgs {
             self.traces.iter().cloned().partition(|path| extract::is_extract(path));
         let alone = |args: TraceArgs| {
             let files = args.traces.iter().map(|path| path.display().to_string()).collect();
-            Recording { args, found: None, files }
+            Recording { args, found: None, files, counts_utc: None }
         };
         if !extracts.is_empty() {
             let of = |traces| TraceArgs { traces, ..self.clone() };
@@ -151,7 +226,7 @@ impl TraceArgs {
             .into_iter()
             .map(|found| {
                 let files = found.files.iter().map(|file| file.shown().display().to_string()).collect();
-                Recording { args: self.clone(), found: Some(found), files }
+                Recording { args: self.clone(), found: Some(found), files, counts_utc: None }
             })
             .collect();
         Ok(Recordings { list, apart })

@@ -10,6 +10,7 @@ const ETWHY: Program = Program::new(env!("CARGO_BIN_EXE_etwhy"));
 mod activity;
 mod advice;
 mod aggregates;
+mod around;
 mod audit;
 mod bad_input;
 mod beside;
