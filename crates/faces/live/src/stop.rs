@@ -4,6 +4,7 @@ use crate::error::{LiveError, Result};
 use crate::history::History;
 use crate::watch::Look;
 use etwhy_record::run::{Seen, Trigger, is_named};
+use etwhy_rules::Answer;
 use etwhy_trace::catalog::event::EventRow;
 use etwhy_trace::catalog::event_type::EventTypeRow;
 use etwhy_trace::catalog::process::ProcessRow;
@@ -92,10 +93,15 @@ impl StopWhen {
     ) -> Option<Fired> {
         let seen_unix_ns = look.window.end_unix_ns();
         let (text, cause_unix_ns) = match trigger {
-            Trigger::Finding(id) => {
-                let episode = history.lasting().iter().find(|episode| episode.id == *id)?;
-                (format!("{id}: {}", episode.headline), episode.began_unix_ns)
-            }
+            Trigger::Finding(id) => match history.lasting().iter().find(|episode| episode.id == *id) {
+                Some(episode) => (format!("{id}: {}", episode.headline), episode.began_unix_ns),
+                // Facts have no history: nobody wants them told unasked. This one was asked for.
+                None => {
+                    let outcome = look.outcomes.iter().find(|outcome| outcome.id == *id)?;
+                    let hit = outcome.hits.first().filter(|_| outcome.answer == Answer::Found)?;
+                    (format!("{id}: {}", hit.headline), seen_unix_ns)
+                }
+            },
             Trigger::Event { provider, event, field: None } => {
                 // More than the window before had: it is new, as long as fewer leave than come.
                 let before = self.counts.as_ref()?;

@@ -8,7 +8,7 @@ use etwhy_table::Memory;
 use etwhy_trace::Symbols;
 use std::path::Path;
 
-/// Follows a trace second by second until a condition is met; when that was seen, in nanoseconds since the start.
+/// Follows a trace second by second until a condition is met; when that was seen, and when it happened, in nanoseconds since the start.
 fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
     let all = etwhy_rules::builtin().unwrap();
     let rules: Vec<Rule> =
@@ -23,6 +23,7 @@ fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
     let options = options(Some(60_000_000_000));
     let mut follower = Follower::replay(path, options, Symbols::new(&[]), no_schemas()).unwrap();
     let mut stop = StopWhen::new(vec![etwhy_live::trigger(when).unwrap()], true);
+    watch.also(stop.tables());
     let mut at = 0;
     while !follower.has_ended() {
         at += 1_000_000_000;
@@ -46,6 +47,36 @@ fn a_process_that_ends_is_seen_within_two_seconds() {
     let (at, cause) = seen(&path, &[], "start:verified").expect("nobody starts");
     assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
     assert_eq!(seen(&path, &[], "start:nobody"), None);
+}
+
+#[test]
+fn an_event_is_seen_within_two_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "process_start_growth.toml", 0.05);
+    let path = folder.path().join("written.etl");
+    // When each process starts is what the table of processes says, which is made from the same events in another way.
+    let (at, _) = seen(&path, &[], "event:Windows Kernel/Process/Start").expect("no event");
+    let (_, first) = seen(&path, &[], "start:verified").expect("nobody starts");
+    assert!((0..=2_000_000_000).contains(&(at - first)), "{first} was seen at {at}");
+    let named = "event:Windows Kernel/Process/Start/ImageFileName=VERIFIED.exe";
+    let (at, cause) = seen(&path, &[], named).expect("no such event");
+    assert_eq!(cause, first);
+    assert!(at - cause <= 2_000_000_000, "{cause} was seen at {at}");
+    for none in
+        ["event:Windows Kernel/Process/Start/ImageFileName=other.exe", "event:Windows Kernel/Process/Defunct"]
+    {
+        assert_eq!(seen(&path, &[], none), None, "{none}");
+    }
+}
+
+/// A fact is told to nobody unasked; who waits for it is told.
+#[test]
+fn a_finding_that_only_informs_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "clean_web_server.toml", 0.5);
+    let path = folder.path().join("written.etl");
+    let (at, cause) = seen(&path, &["cpu.dominant"], "finding:cpu.dominant").expect("not found");
+    assert!(at <= 3_000_000_000 && cause <= at, "{cause} was seen at {at}");
 }
 
 #[test]
