@@ -12,6 +12,7 @@
 pub mod breakpad;
 mod builder;
 mod cache;
+mod decorated;
 mod error;
 pub mod exports;
 mod image;

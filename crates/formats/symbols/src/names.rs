@@ -9,10 +9,12 @@ use std::str::FromStr;
 
 use msvc_demangler::DemangleFlags;
 
+use crate::decorated::is_bounded;
+
 /// `IMAGE_FILE_MACHINE_I386`: the only one whose C names are decorated ("Decorated names", Microsoft C++ documentation).
 const I386: u16 = 0x14C;
 /// Longest decorated name that is taken apart: MSVC itself cuts names at 4096 characters.
-const MAX_DECORATED: usize = 8192;
+const MAX_DECORATED: usize = 4096;
 
 /// How functions are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,7 +81,7 @@ fn full_flags() -> DemangleFlags {
 }
 
 fn demangle(decorated: &str, flags: DemangleFlags) -> Cow<'_, str> {
-    if decorated.len() > MAX_DECORATED {
+    if decorated.len() > MAX_DECORATED || !is_bounded(decorated) {
         return Cow::Borrowed(decorated);
     }
     match msvc_demangler::demangle(decorated, flags) {
