@@ -475,6 +475,8 @@ impl Follower {
     /// Those of the table builder.
     pub fn tables(&mut self, window: &Window, tables: &BTreeSet<String>, memory: &Memory) -> Result<Output> {
         let mut ledger = Ledger::new();
+        // What it says of the clocks of the files is true of each window.
+        let _ = Timeline::read(&self.files, &mut ledger);
         ledger.count(&LATE_BUFFERS, self.arrivals.too_late);
         ledger.count(&REPLACED, self.replaced);
         ledger.count(&TIME_DOUBTED, u64::from(self.arrivals.leaps_behind(window.to)));

@@ -4,6 +4,8 @@ use crate::growing::{Growing, batch, batch_of, difference, drawn, follow, follow
 use crate::growing_segments::written;
 use crate::parts::rows;
 use etwhy_etl::read::EtlFile;
+use etwhy_etl::read::anomalies::CLOCKS_DIFFER;
+use etwhy_etl::write::{TraceSetup, TraceWriter};
 use etwhy_live::{FollowOptions, Follower, no_schemas};
 use etwhy_trace::Symbols;
 use std::path::PathBuf;
@@ -145,4 +147,21 @@ fn a_stream_without_its_first_buffer_is_read_with_a_header_from_outside() {
     let mut follower = follow(&folder.path().join("written.etl"), None);
     follower.end().unwrap();
     assert!(follower.advance().unwrap().is_some());
+}
+
+/// What the batch says of the clocks of several files, a window says too: `trace.clock-anomaly` rests on it.
+#[test]
+fn files_with_different_clocks_are_told_in_each_window() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "openmp_spin.toml", 0.02);
+    let told = |path: &std::path::Path| {
+        let mut follower = follow(path, None);
+        follower.end().unwrap();
+        let window = follower.advance().unwrap().unwrap();
+        followed(&mut follower, &window).ledger.get(&CLOCKS_DIFFER)
+    };
+    assert_eq!(told(folder.path()), 0);
+    let setup = TraceSetup { perf_freq: 3_000_000, ..TraceSetup::default() };
+    TraceWriter::create(&folder.path().join("z.etl"), setup).unwrap().finish().unwrap();
+    assert_eq!(told(folder.path()), 2);
 }
