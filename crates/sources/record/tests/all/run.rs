@@ -194,6 +194,43 @@ fn triggers_end_it() {
     assert!(said(&ended(&mut watch)).contains("ctrl+alt+s was pressed"));
 }
 
+/// The guard takes a step each half second; a counter is above its number for as long as was asked.
+#[test]
+fn triggers_fire_within_two_seconds_of_their_cause() {
+    type Cause = fn(&mut crate::fake::World);
+    let cases: [(&str, Cause, u64); 5] = [
+        ("start:backup.exe", |w| w.processes.push(("backup.exe".to_owned(), 7)), 0),
+        ("exit:old.exe", |w| w.processes.clear(), 0),
+        ("counter:\\Processor(_Total)\\% DPC Time>20 for 5s", |w| w.counter = 50.0, 5000),
+        ("log:System/41", |w| w.logged.push(("System".to_owned(), 41)), 0),
+        ("key:ctrl+alt+s", |w| w.pressed = true, 0),
+    ];
+    for (text, cause, lasts_ms) in cases {
+        let fake = Fake::new(15);
+        fake.0.borrow_mut().processes.push(("old.exe".to_owned(), 3));
+        start(&fake, &options("cpu")).unwrap();
+        let mut watch = Watch::new(vec![text.parse().unwrap()]);
+        let mut step = || {
+            fake.0.borrow_mut().now_ms += 500;
+            with(&fake, |r| r.tick(&mut watch)).unwrap()
+        };
+        for _ in 0..6 {
+            assert_eq!(step(), Tick::Goes(Vec::new()), "{text}");
+        }
+        let begun = fake.0.borrow().now_ms;
+        cause(&mut fake.0.borrow_mut());
+        let took_ms = loop {
+            let tick = step();
+            let now = fake.0.borrow().now_ms - begun;
+            if matches!(tick, Tick::Ended(_)) {
+                break now;
+            }
+            assert!(now <= 20_000, "{text}");
+        };
+        assert!((lasts_ms..=lasts_ms + 2000).contains(&took_ms), "{text}: {took_ms} ms");
+    }
+}
+
 /// Events and findings are asked of whoever reads the trace.
 #[test]
 fn what_the_trace_shows_ends_it() {
