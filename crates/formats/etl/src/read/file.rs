@@ -6,6 +6,7 @@ use super::header::{Header, Nominal};
 use super::index::{BufferEntry, Index, index};
 use super::logfile::LogFileHeader;
 use super::past::{Past, Ranges};
+use super::series::goes_on;
 use super::source::Source;
 use super::tokens::{first_record, first_ticks, until_repeated};
 use crate::Ledger;
@@ -469,9 +470,10 @@ impl EtlFile {
             // buffer that holds nothing has a number too.
             let before = u64::try_from(low.saturating_sub(1).saturating_add(overwritten)).unwrap_or(0);
             let whole = number == 0 && said > 0 && short == 0;
+            let goes_on = number == 0 && goes_on(&segment.header.log_file_name);
             let anomaly = match mode {
                 _ if mode & MODE_CIRCULAR != 0 => &CIRCULAR_OVERWRITTEN,
-                _ if mode & MODE_NEW_FILE != 0 && number == 0 => &SEGMENT_OF_SERIES,
+                _ if (mode & MODE_NEW_FILE != 0 && number == 0) || goes_on => &SEGMENT_OF_SERIES,
                 _ if whole => &FIRST_BUFFERS_ABSENT,
                 _ => &BUFFERS_MISSING,
             };
@@ -482,9 +484,10 @@ impl EtlFile {
             let inside = u64::try_from(inside).unwrap_or(0);
             self.ledger.count(&BUFFERS_MISSING, inside);
             if mode & MODE_CIRCULAR == 0 && self.segments.len() == 1 {
-                // What the numbers show to be missing is not missing once more.
-                let shown =
-                    inside.saturating_add(if anomaly.name == BUFFERS_MISSING.name { before } else { 0 });
+                // What the numbers show to be missing is not missing once more, nor what the session wrote to files before this one.
+                let counts_all = goes_on && i64::try_from(said).is_ok_and(|said| said >= high);
+                let is_shown = anomaly.name == BUFFERS_MISSING.name || counts_all;
+                let shown = inside.saturating_add(if is_shown { before } else { 0 });
                 let at_end = short.saturating_sub(shown);
                 self.ledger.note(&FEWER_BUFFERS, at_end, || format!("{}: its end", self.shown.display()));
             }

@@ -20,6 +20,7 @@ mod pipe;
 mod plausible;
 mod resync;
 mod sample;
+mod series;
 mod source;
 mod timeline;
 mod tokens;

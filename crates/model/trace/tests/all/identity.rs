@@ -3,6 +3,7 @@
 use crate::support;
 use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_NEW_FILE, MODE_NO_PER_PROCESSOR_BUFFERING};
+use etwhy_etl::read::anomalies::{BUFFERS_MISSING, FEWER_BUFFERS, SEGMENT_OF_SERIES};
 use etwhy_etl::read::{EtlFile, OpenOptions};
 use etwhy_etl::write::{EventHead, RecordBuf, TraceSetup, TraceWriter};
 use etwhy_testkit::traces;
@@ -224,6 +225,34 @@ fn parts_of_one_recording_are_read_as_one() {
         Relation::Parts,
         "the rundown of .NET comes later"
     );
+}
+
+/// Whether Windows numbers buffers anew in each file or not, and whether headers count those of the file or of the session.
+#[test]
+fn a_session_that_went_on_in_another_file_has_lost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.etl");
+    let losses = |log_file: &str, counts_all: bool| {
+        let later = File { first_sequence: 500, ..kernel().with(|s| s.log_file_name = log_file.to_owned()) };
+        later.write(&path);
+        if counts_all {
+            // `TRACE_LOGFILE_HEADER::BuffersWritten`, behind the headers of buffer and record.
+            let at = 72 + 32 + 36;
+            let mut bytes = std::fs::read(&path).unwrap();
+            let found = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            bytes[at..at + 4].copy_from_slice(&(found + 499).to_le_bytes());
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let file = EtlFile::open(&path, &path, &OpenOptions::default()).unwrap();
+        [&BUFFERS_MISSING, &FEWER_BUFFERS, &SEGMENT_OF_SERIES].map(|anomaly| file.ledger().get(anomaly))
+    };
+    for counts_all in [false, true] {
+        let [missing, fewer, earlier] = losses("D:\\t\\0000000a-kernel-1-002.etl", counts_all);
+        assert_eq!((missing, fewer), (0, 0), "{counts_all}");
+        assert!(earlier > 400);
+    }
+    let [missing, _, earlier] = losses("D:\\t\\0000000a-kernel-1-001.etl", true);
+    assert!(missing > 400 && earlier == 0, "the first file has no files before it");
 }
 
 #[test]
