@@ -129,6 +129,9 @@ fn counts_on(first: &str, next: &str) -> bool {
 fn stem(name: &str) -> (String, Option<String>) {
     let name = name.to_lowercase();
     let bare = name.strip_suffix(".etl").unwrap_or(&name);
+    if let Some(working) = working_name(bare) {
+        return working;
+    }
     let head = bare.trim_end_matches(|c: char| c.is_ascii_digit());
     let numbered = NUMBERED.iter().find(|part| head.len() < bare.len() && head.ends_with(*part));
     let length = numbered.or_else(|| PARTS.iter().find(|part| bare.ends_with(*part))).map(|part| part.len());
@@ -136,6 +139,18 @@ fn stem(name: &str) -> (String, Option<String>) {
     let whole = if numbered.is_some() { head } else { bare };
     let (stem, _) = whole.split_at(whole.len().saturating_sub(length));
     (stem.to_owned(), bare.strip_prefix(stem).map(str::to_owned))
+}
+
+/// The same of a name that etwhy gives while it records: `0000002a-kernel-2-001`, `0000002a-user-save-002`, `0000002a-names-1-001`.
+fn working_name(bare: &str) -> Option<(String, Option<String>)> {
+    let file = bare.rsplit(['\\', '/']).next()?;
+    let mut words = file.split('-');
+    let (id, kind, session) = (words.next()?, words.next()?, words.next()?);
+    let is_id = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_ours = is_id && matches!(kind, "kernel" | "user" | "names");
+    let further = session.parse::<u32>().ok().filter(|number| *number > 1 && kind != "names");
+    let part = further.map_or_else(|| format!(".{kind}"), |number| format!(".{kind}-{number}"));
+    is_ours.then(|| (bare.strip_suffix(file).unwrap_or_default().to_owned() + id, Some(part)))
 }
 
 /// Whether it is a part that holds the kernel's events behind those of another.

@@ -205,6 +205,14 @@ fn parts_of_one_recording_are_read_as_one() {
     for name in ["x.names.etl", "x.kernel-2.etl", "X.Names-12.etl"] {
         assert_eq!(named(&kernel(), &later(), ["x.etl", name]), Relation::Parts, "{name}");
     }
+    for name in ["0000000a-names-3-001.etl", "0000000a-kernel-2-001.etl"] {
+        let names = ["0000000A-kernel-save-001.etl", name];
+        assert_eq!(named(&kernel(), &later(), names), Relation::Parts, "{name}");
+    }
+    for name in ["0000000b-names-3-001.etl", "0000000a-kernel-save-004.etl"] {
+        let names = ["0000000a-kernel-save-001.etl", name];
+        assert_ne!(named(&kernel(), &later(), names), Relation::Parts, "{name}");
+    }
     for name in ["y.names.etl", "x.names.old.etl", "x-2.etl", "x.kernel-.etl"] {
         assert_ne!(named(&kernel(), &later(), ["x.etl", name]), Relation::Parts, "{name}");
     }

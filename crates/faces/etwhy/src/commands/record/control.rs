@@ -126,13 +126,12 @@ pub fn mark(args: &MarkArgs) -> anyhow::Result<Exit> {
 
 pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
     let mut here = Here::open()?;
-    let saved = here.step(|recorder| {
+    let (saved, is_ring) = here.step(|recorder| {
         let known = remarks(recorder)?;
         let saved = recorder.keep()?;
-        if let Some(status) = recorder.status()? {
-            tell_since(&status.journal, known);
-        }
-        Ok(saved)
+        let Some(status) = recorder.status()? else { return Ok((saved, false)) };
+        tell_since(&status.journal, known);
+        Ok((saved, matches!(status.journal.mode, Mode::Ring { .. })))
     })?;
     let files = match &args.output {
         None => saved,
@@ -141,7 +140,13 @@ pub fn save(args: &OutputArgs) -> anyhow::Result<Exit> {
             if args.no_merge { parts } else { merge_parts(parts) }
         }
     };
-    print_files(&files)
+    let exit = print_files(&files)?;
+    if is_ring {
+        // What was in memory is as long as it happens to be.
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        say!("etwhy: what the last minute of it says: etwhy why {} --from -60s", names.join(" "));
+    }
+    Ok(exit)
 }
 
 pub fn stop(args: &OutputArgs) -> anyhow::Result<Exit> {
