@@ -9,7 +9,7 @@
 -- queue_ns: Time in the queue, in each callback no more than the callback took.
 -- rival: Name of the program that has the disks.
 WITH own AS (
-  SELECT h.module AS module, h.upid AS upid FROM product_process h WHERE h.security = 1
+  SELECT h.module AS module, h.upid AS upid FROM product_process h WHERE h.listed = 1
 ), moments AS (
   SELECT CASE WHEN f.utid IS NOT NULL THEN 't' || f.utid ELSE 'f' || f.file_id END AS thread, 0 AS transfer, f.start_ns AS start_ns, f.ts_ns AS end_ns,
          f.module AS module, coalesce(f.major, 'unknown') AS major, coalesce(f.exclusive_ns, f.dur_ns) AS ns, '' AS rival
