@@ -270,7 +270,7 @@ impl TraceArgs {
             );
         }
         for error in refused {
-            say!("etwhy: {} (left out)", etwhy_export::sanitize(&error.to_string()));
+            say!("etwhy: {error} (left out)");
         }
         for file in &files {
             let (name, size) = (file.shown().display(), etwhy_base::units::bytes(file.len() as i64));
@@ -511,10 +511,10 @@ impl Opened {
             say!("etwhy: columns could not be moved out of memory: {failure}");
         }
         if let Some(text) = exit::in_part(&analysed.db) {
-            say!("etwhy: {}", etwhy_export::sanitize(&text));
+            say!("etwhy: {text}");
         }
         for text in &analysed.newer_than_known {
-            say!("etwhy: {}", etwhy_export::sanitize(text));
+            say!("etwhy: {text}");
         }
         Ok(analysed)
     }

@@ -19,7 +19,7 @@ impl RuleArgs {
     pub fn load(&self) -> anyhow::Result<Vec<Rule>> {
         let found = with_folders(&self.rules)?;
         for line in found.replaced {
-            say!("etwhy: {}", etwhy_export::sanitize(&line));
+            say!("etwhy: {line}");
         }
         Ok(found.rules)
     }

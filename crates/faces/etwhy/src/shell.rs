@@ -162,7 +162,7 @@ pub fn run(mut answer: impl FnMut(Line) -> anyhow::Result<bool>) -> anyhow::Resu
             Ok(line) => match answer(parse(&line)) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => say!("etwhy: {}", etwhy_export::sanitize(&format!("{error:#}"))),
+                Err(error) => say!("etwhy: {error:#}"),
             },
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => break,

@@ -58,7 +58,7 @@ impl SymbolArgs {
             let Some(text) = std::env::var(origin).ok().filter(|text| !text.is_empty()) else { continue };
             let (path, faults) = SymbolPath::parse_with(&text, &|name| std::env::var(name).ok());
             for fault in faults.into_iter().filter(|_| !told) {
-                say!("etwhy: {origin}: {} (left out)", etwhy_export::sanitize(&fault.to_string()));
+                say!("etwhy: {origin}: {fault} (left out)");
             }
             parts.push(PathPart { origin, path });
         }

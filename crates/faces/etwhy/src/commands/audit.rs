@@ -100,14 +100,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         }
         let uncertain = policy.uncertain();
         for line in uncertain.iter().take(MOST_LINES) {
-            say!("etwhy: {}", sanitize(&place(&path.display().to_string(), line)));
+            say!("etwhy: {}", place(&path.display().to_string(), line));
         }
         if uncertain.len() > MOST_LINES {
-            say!(
-                "etwhy: {}: {} more such lines",
-                sanitize(&path.display().to_string()),
-                uncertain.len() - MOST_LINES
-            );
+            say!("etwhy: {}: {} more such lines", path.display(), uncertain.len() - MOST_LINES);
         }
         if !uncertain.is_empty() || policy.left_out > 0 || policy.left_out_bytes > 0 {
             exit = Exit::InPart;
@@ -119,7 +115,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         exit = logs.exit;
     }
     for fault in &logs.faults {
-        say!("etwhy: {}", sanitize(fault));
+        say!("etwhy: {fault}");
         exit = Exit::InPart;
     }
     if !args.log.is_empty() && logs.machines.is_empty() {

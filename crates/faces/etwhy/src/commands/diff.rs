@@ -158,7 +158,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         conditions_met(&result, &args.fail_on, severity)
     };
     for line in &met {
-        say!("etwhy: {}", etwhy_export::sanitize(line));
+        say!("etwhy: {line}");
     }
     Ok(if met.is_empty() { exit } else { Exit::ConditionMet })
 }

@@ -18,7 +18,7 @@ use etwhy_base::units::bytes;
 use etwhy_export::profile::{
     At, INTERRUPTS, Profile, ProfileFormat, Scope, Weight, Weights, profile_formats, write_profile,
 };
-use etwhy_export::{replace_file, sanitize};
+use etwhy_export::replace_file;
 use etwhy_table::{Database, Role};
 use etwhy_trace::catalog::{sample::SampleRow, thread::ThreadRow};
 use std::cell::OnceCell;
@@ -124,7 +124,7 @@ fn run(mut args: Args) -> anyhow::Result<Exit> {
         }
     }
     for text in empty(db, format, &profile, &metrics) {
-        say!("etwhy: {}", sanitize(&text));
+        say!("etwhy: {text}");
     }
     if profile.untimed.get() > 0 {
         say!(

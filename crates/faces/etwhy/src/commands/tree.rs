@@ -126,7 +126,7 @@ fn run(mut args: Args) -> Result<Exit> {
             writeln!(out)?;
         } else if to_file {
             if let Some(text) = nothing(db, &metric, &tree.total()) {
-                say!("etwhy: {}", sanitize(&text));
+                say!("etwhy: {text}");
             }
             let written = args.rows.written()?;
             let rows = table(&metric, &shown)?;

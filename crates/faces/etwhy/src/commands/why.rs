@@ -132,7 +132,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         return Ok(analysed.exit);
     }
     for note in &notes {
-        say!("etwhy: {}", etwhy_export::sanitize(note));
+        say!("etwhy: {note}");
     }
     if args.json {
         json::write(&report, &mut out)?;

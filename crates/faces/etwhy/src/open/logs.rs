@@ -156,7 +156,7 @@ pub fn open(paths: &[PathBuf], reading: &LogReading) -> Result<Logs> {
 /// Says and counts that something that was given is no log.
 /// Says that a log, or the rest of it, is not in the results.
 pub fn leave_out(text: String, ledger: &mut Ledger) {
-    say!("etwhy: {} (left out)", etwhy_export::sanitize(&text));
+    say!("etwhy: {text} (left out)");
     ledger.note(&etwhy_evtx::read::anomalies::LEFT_OUT, 1, || text);
 }
 
@@ -234,6 +234,6 @@ impl Logs {
 fn say_in_part(db: &Database) {
     if let Some(text) = exit::in_part(db) {
         let ask = "`etwhy evtx LOG --sql \"SELECT * FROM ledger\"`";
-        say!("etwhy: {}", etwhy_export::sanitize(&text.replace("`etwhy dump ledger` on it", ask)));
+        say!("etwhy: {}", text.replace("`etwhy dump ledger` on it", ask));
     }
 }

@@ -5,7 +5,6 @@ use etwhy_evtx::binxml::{Decoder, Event, Fault, Name, Value};
 use etwhy_evtx::filter::Condition;
 use etwhy_evtx::read::{LogFile, RecordRef};
 use etwhy_evtx::scan::{Reader, ScanOptions, scan};
-use etwhy_export::sanitize;
 use std::collections::BTreeSet;
 
 /// Names of fields that are remembered: logs have some thousands, unless somebody made them for this.
@@ -64,7 +63,7 @@ pub fn say_unknown(conditions: &[Condition], logs: &[LogFile], threads: usize) {
         let name = condition.name();
         if !all.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             let meant = meant(name, all.iter().map(String::as_str));
-            say!("etwhy: {}", sanitize(&format!("--where: no record has a field `{name}`{meant}")));
+            say!("etwhy: --where: no record has a field `{name}`{meant}");
         }
     }
 }

@@ -415,7 +415,7 @@ fn say_wanted(messages: &Messages) {
             one.files.join(", ")
         };
         let line = format!("  {} (events {}{more}): {files}", one.provider, events.join(", "));
-        say!("{}", etwhy_export::sanitize(&line));
+        say!("{line}");
     }
     if wanted.len() > MOST {
         say!("  and {} more", wanted.len() - MOST);

@@ -169,7 +169,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             say!("etwhy: {} {outcome}", thousands(*count as i128));
         }
         for [path, outcome, reason] in shown.rows.drain(..) {
-            say!("etwhy: {outcome}: {}: {}", sanitize(&path), sanitize(&reason));
+            say!("etwhy: {outcome}: {path}: {reason}");
         }
         if std::mem::take(&mut shown.more) > 0 {
             say!("etwhy: and more: table `run` of the store has all");
@@ -236,7 +236,7 @@ struct Shown {
 }
 
 pub fn say_shut((folder, why): &(PathBuf, String)) {
-    say!("etwhy: not looked through: {}: {why}", sanitize(&folder.to_string_lossy()));
+    say!("etwhy: not looked through: {}: {why}", folder.display());
 }
 
 fn once(

@@ -514,7 +514,7 @@ impl Run {
         }
         self.save()?;
         if let Some(text) = &self.in_part {
-            say!("etwhy: {}", etwhy_export::sanitize(text));
+            say!("etwhy: {text}");
         }
         Ok(if self.waits || self.in_part.is_some() { Exit::InPart } else { Exit::Done })
     }

@@ -106,7 +106,7 @@ impl Drop for Restore<'_> {
             return;
         }
         if let Err(error) = shell(self.off) {
-            say!("etwhy: the state could not be restored, please do it: {}", sanitize(&format!("{error:#}")));
+            say!("etwhy: the state could not be restored, please do it: {error:#}");
         }
         self.interrupt.settled(&self.left);
     }
@@ -160,7 +160,7 @@ pub fn run(
 
 /// Says of all probes that they ended here.
 fn give_up(all: &mut [ProbeOutcome], error: &anyhow::Error) {
-    say!("etwhy: {}", sanitize(&format!("{error:#}")));
+    say!("etwhy: {error:#}");
     for one in all.iter_mut().filter(|one| one.ended.is_empty()) {
         one.ended = format!("the state could not be changed: {error:#}");
     }

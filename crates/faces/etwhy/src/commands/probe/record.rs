@@ -86,7 +86,7 @@ impl Ended {
                 exit
             }
             Some(Err(error)) => {
-                say!("etwhy: {}", sanitize(&format!("{error:#}")));
+                say!("etwhy: {error:#}");
                 if exit == Exit::Done { Exit::InPart } else { exit }
             }
         }

@@ -88,8 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         say!("etwhy: {} folders of runs that were killed were removed", removed.len());
     }
     for (path, error) in left {
-        let shown = path.display().to_string();
-        say!("etwhy: {}: left by an earlier run, cannot be removed: {error}", sanitize(&shown));
+        say!("etwhy: {}: left by an earlier run, cannot be removed: {error}", path.display());
     }
     let interrupt = Interrupt::new();
     interrupt.at_ctrl_c().context("Ctrl-C cannot be caught")?;
@@ -212,7 +211,7 @@ fn kept(path: &Path, text: &str) -> bool {
     let failed = |source| ExportError::File { file: path.to_owned(), source };
     let written = replace_file(path, |out| out.write_all(text.as_bytes()).map_err(failed));
     if let Err(error) = &written {
-        say!("etwhy: {}", sanitize(&error.to_string()));
+        say!("etwhy: {error}");
     }
     written.is_ok()
 }

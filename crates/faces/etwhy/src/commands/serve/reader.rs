@@ -84,7 +84,7 @@ impl Reader {
             let reading = LogReading::beside(trace);
             let added = beside::add(&self.logs, &reading, &mut analysed.db, &tables, &analysed.memory)?;
             for note in &added.notes {
-                say!("etwhy: {}", etwhy_export::sanitize(note));
+                say!("etwhy: {note}");
             }
             if analysed.exit == Exit::Done {
                 analysed.exit = added.exit;

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, rules: &[Rule], recordings: Recordings) -> Result
             // One that cannot be read does not end the rest.
             Err(error) => {
                 let one = One::failed(files, format!("{error:#}"));
-                say!("etwhy: {}: {} (left out)", sanitize(&one.name()), sanitize(one.verdict()));
+                say!("etwhy: {}: {} (left out)", one.name(), one.verdict());
                 exit = Exit::InPart;
                 first_error.get_or_insert(error);
                 (one, None)

@@ -92,7 +92,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     for line in &report.failed {
-        say!("etwhy: {}", sanitize(line));
+        say!("etwhy: {line}");
     }
     if report.more_failed > 0 {
         say!("etwhy: and {} more", n(report.more_failed));
