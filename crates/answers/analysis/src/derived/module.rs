@@ -18,7 +18,7 @@ use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
 use crate::fold::module_cost::ModuleCostRow;
 use crate::operators::{ProcessRow, process_names};
-use etwhy_knowledge::{Classification, category_of, driver, is_security, is_system_library};
+use etwhy_knowledge::{Classification, category_of, driver, is_os_driver, is_security, is_system_library};
 use etwhy_table::{Database, Memory, RowOf, Rows, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::{image::ImageRow, trace::TraceRow};
 use foldhash::{HashMap, HashMapExt};
@@ -160,7 +160,9 @@ fn module(
     let filter = driver(name);
     let kernel = image.upid().is_none();
     // Traces that were not merged have no version resources, but these names are known.
-    let windows = (!kernel && is_system_library(name)).then_some("Microsoft");
+    let is_of_windows =
+        if kernel { is_os_driver(name, company.unwrap_or("")) } else { is_system_library(name) };
+    let windows = is_of_windows.then_some("Microsoft");
     // The column holds the same 32 bits with a sign.
     let stamp = image.time_date_stamp() as i32 as u32;
     let altitudes = filter.map(|f| f.altitudes().collect::<Vec<_>>().join(";"));
@@ -307,6 +309,23 @@ mod tests {
         db.insert(table("module_cost", columns, &rows));
         let made = make(&db, &Memory::default()).unwrap().remove(0);
         (db, made)
+    }
+
+    #[test]
+    fn drivers_of_windows_are_known_without_version_resources() {
+        use Value::{I64 as Int, Null};
+        let mut db = Database::new();
+        let image = |name, company| {
+            [Null, Value::Text(name), Value::Text("C:\\x"), Null, Int(10), Int(1_600_000_000), company]
+        };
+        let rows =
+            [image("bam.sys", Null), image("netbt.sys", Value::Text("Example Ltd")), image("new.sys", Null)];
+        let rows: Vec<&[Value<'_>]> = rows.iter().map(|row| &row[..]).collect();
+        let columns = "upid name path file_version size_bytes time_date_stamp company";
+        db.insert(table("image", columns, &rows));
+        let made = make(&db, &Memory::default()).unwrap().remove(0);
+        let vendors: Vec<_> = (0..3).map(|row| made.text(row, "vendor")).collect();
+        assert_eq!(vendors, [Some("Microsoft"), Some("Example Ltd"), None]);
     }
 
     #[test]
