@@ -207,7 +207,10 @@ fn a_recording_of_another_machine_comes_back() {
     assert_eq!(text(&output.stdout).lines().count(), 2, "{output:?}");
     let asked = std::fs::read_to_string(bin.path().join("asked")).unwrap();
     let asked: Vec<&str> = asked.lines().collect();
-    assert_eq!(asked[0], "ssh admin@server-1 etwhy record start cpu --for 5000ms -o etwhy-remote.etl");
+    assert_eq!(
+        asked[0],
+        "ssh admin@server-1 etwhy record start cpu --for 5000ms -o etwhy-remote.etl --force"
+    );
     assert!(asked.contains(&"ssh admin@server-1 del etwhy-remote.user.etl"), "{asked:?}");
     let open = run(&[]);
     assert!(open.status.code() == Some(2) && text(&open.stderr).contains("--for 60s"), "{open:?}");

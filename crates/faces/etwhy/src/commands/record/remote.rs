@@ -5,7 +5,7 @@ use etwhy_doc::Doc;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Name of the result on the other machine.
+/// Name of the result on the other machine. One that an earlier recording has left there is replaced.
 const RESULT: &str = "etwhy-remote";
 /// What the list of sessions beside it has behind that name.
 const LIST: &str = ".loggers.txt";
@@ -36,12 +36,12 @@ pub fn commands(host: &str, arguments: &[String], ends_by_itself: bool) -> anyho
     doc.text("On a machine with OpenSSH's server and etwhy.exe in its path, as a user who is an administrator there:");
     let start = format!("ssh {host} {}", start(arguments));
     let mut lines = if ends_by_itself {
-        vec![format!("{start} -o {RESULT}.etl")]
+        vec![format!("{start} -o {RESULT}.etl --force")]
     } else {
         vec![
             format!("{start} --no-wait"),
             "# let it be slow now".to_owned(),
-            format!("ssh {host} etwhy record stop -o {RESULT}.etl"),
+            format!("ssh {host} etwhy record stop -o {RESULT}.etl --force"),
         ]
     };
     lines.push(format!("scp {host}:{RESULT}.etl ."));
@@ -64,11 +64,11 @@ fn powershell(host: &str, arguments: &[String], ends_by_itself: bool) -> Vec<Str
     let there = |line: String| format!("Invoke-Command -Session $there {{ {line} }}");
     let mut lines = vec![format!("$there = {session}")];
     if ends_by_itself {
-        lines.push(there(format!("{start} -o {result}")));
+        lines.push(there(format!("{start} -o {result} --force")));
     } else {
         lines.push(there(format!("{start} --no-wait")));
         lines.push("# let it be slow now".to_owned());
-        lines.push(there(format!("etwhy record stop -o {result}")));
+        lines.push(there(format!("etwhy record stop -o {result} --force")));
     }
     lines.push(format!("Copy-Item -FromSession $there {result} ."));
     lines.push(format!("etwhy why {RESULT}.etl"));
@@ -81,7 +81,7 @@ fn powershell(host: &str, arguments: &[String], ends_by_itself: bool) -> Vec<Str
 /// If one of the commands fails. Files that were fetched stay.
 pub fn run(host: &str, arguments: &[String], output: &Path) -> anyhow::Result<Vec<PathBuf>> {
     check(host)?;
-    let line = format!("{} -o {RESULT}.etl", start(arguments));
+    let line = format!("{} -o {RESULT}.etl --force", start(arguments));
     say!("etwhy: ssh {host} {line}");
     let ssh = || Command::new("ssh");
     // What the other etwhy says goes to the terminal as it comes; its list of files is read.
@@ -182,7 +182,7 @@ mod tests {
             lines,
             [
                 "$there = New-PSSession -ComputerName server-1 -Credential admin",
-                "Invoke-Command -Session $there { etwhy record start 'cpu,dpc' --stop-when 'log:System/41' -o C:\\Windows\\Temp\\etwhy-remote.etl }",
+                "Invoke-Command -Session $there { etwhy record start 'cpu,dpc' --stop-when 'log:System/41' -o C:\\Windows\\Temp\\etwhy-remote.etl --force }",
                 "Copy-Item -FromSession $there C:\\Windows\\Temp\\etwhy-remote.etl .",
                 "etwhy why etwhy-remote.etl",
             ]
