@@ -187,7 +187,8 @@ impl Follower {
 
     /// The recording that is played again goes on to `until_ns` since the start of the trace.
     pub fn play(&mut self, until_ns: i64) -> Polled {
-        let until = self.timeline.ns_to_key(until_ns);
+        // Wrong times may lie behind all that nanoseconds can count.
+        let until = if until_ns == i64::MAX { i64::MAX } else { self.timeline.ns_to_key(until_ns) };
         let Place::Replay(held) = &mut self.place else { return Polled::default() };
         let Some(file) = self.files.first_mut() else { return Polled::default() };
         // The clock of a single file counts its keys.

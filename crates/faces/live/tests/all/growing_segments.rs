@@ -70,6 +70,37 @@ fn what_is_kept_does_not_grow_with_the_trace() {
     assert!(all > 2 * most, "{most} of {all} buffers of {} bytes were held", bytes.len());
 }
 
+/// A record of a damaged file may lie years ahead, or behind all that nanoseconds can count.
+#[test]
+fn one_wrong_time_does_not_move_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "openmp_spin.toml", 0.02);
+    let path = folder.path().join("written.etl");
+    let end_ns = || {
+        let mut follower = follow(&path, Some(2_000_000_000));
+        follower.end().unwrap();
+        follower.advance().unwrap().unwrap().to_ns
+    };
+    let right = end_ns();
+    let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+    // Of the first record of a buffer: behind the 72 bytes of the buffer's header and 8 of its own (PERFINFO_TRACE_HEADER).
+    let at = bytes.len() / size / 2 * size + 72 + 8;
+    for wrong in [1i64 << 62, 1 << 50] {
+        let mut damaged = bytes.clone();
+        damaged[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+        std::fs::write(&path, &damaged).unwrap();
+        assert!(end_ns().abs_diff(right) < 1_000_000_000, "{wrong:x}: {} instead of {right}", end_ns());
+        let options = options(Some(2_000_000_000));
+        let mut follower = Follower::replay(&path, options, Symbols::new(&[]), no_schemas()).unwrap();
+        let mut steps = 0;
+        while let Some(next) = follower.next_ns() {
+            follower.play(next);
+            steps += 1;
+            assert!(steps < 1_000, "{wrong:x}: never ends");
+        }
+    }
+}
+
 #[test]
 fn files_that_are_cut_off_or_replaced_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
