@@ -12,8 +12,9 @@ import { encode } from "../state/link.ts";
 import { saved, showView } from "../state/saved.ts";
 import { session } from "../state/session.ts";
 import { look, set, view, zoomTo } from "../state/view.ts";
-import { moment, span, visible } from "../base/value.ts";
+import { moment, span } from "../base/value.ts";
 import { notesOf } from "../state/notes_of.ts";
+import { pinned, plain, withPictures } from "../state/pins.ts";
 import { writing } from "../state/writing.ts";
 import { save } from "../wire/api.ts";
 import { toggleInspector } from "./inspector.tsx";
@@ -27,18 +28,19 @@ const link = () => `${location.origin}${location.pathname}${encode(view.value)}`
 
 export const share = () => void copy(link(), "link to this view");
 
-/** Notes as the last part of a report. */
-function withNotes(html: string): string {
-  const list = notesOf();
+/** Pinned views and notes as the last part of a report. */
+function withOwn(html: string): string {
+  const [list, views] = [notesOf(), pinned()];
   const at = html.lastIndexOf("</body>");
-  if (list.length === 0 || at < 0) return html;
-  const plain = (text: string) => visible(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  if ((list.length === 0 && views === "") || at < 0) return html;
   const rows = list.map((one) => `<li><strong>${plain(one.to === undefined ? moment(one.at, 1e6) : span([one.at, one.to]))}</strong> ${plain(one.text)}</li>`);
-  return `${html.slice(0, at)}<main><section id="notes"><h2>Notes</h2><ul>${rows.join("")}</ul></section></main>${html.slice(at)}`;
+  const notes = list.length === 0 ? "" : `<section id="notes"><h2>Notes</h2><ul>${rows.join("")}</ul></section>`;
+  const whole = `${html.slice(0, at)}<main>${views}${notes}</main>${html.slice(at)}`;
+  return views === "" ? whole : withPictures(whole);
 }
 
 export function saveReport(): void {
-  save("report_file", { trace: view.value.trace }, withNotes).then(
+  save("report_file", { trace: view.value.trace }, withOwn).then(
     (file) => say(`${file}: saved`),
     (error: unknown) => say(String(error)),
   );
@@ -47,6 +49,7 @@ export function saveReport(): void {
 export const commands = (): { text: string; key?: string; run: () => void }[] => [
   { text: "Share: copy a link to this view", key: "Y", run: share },
   { text: "Save report", run: saveReport },
+  { text: "Pin this view to the report", key: "R", run: () => void (writing.value = "pin") },
   ...(session.value?.readonly ? [] : [{ text: "Open another trace", run: () => void (dialog.value = "open") }]),
   { text: "Add a note on the time axis", key: "n", run: () => void (writing.value = "note") },
   ...(ownTracks().length > 0 ? [{ text: "Drop the tracks that were added", run: dropTracks }] : []),

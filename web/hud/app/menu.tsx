@@ -76,6 +76,9 @@ function Settings(props: { show: (dialog: "open" | "help") => void; close: () =>
       <button type="button" onClick={() => { props.close(); saveReport(); }} title="Save the verdict as one HTML file that needs no server">
         Save report
       </button>
+      <button type="button" onClick={() => { props.close(); writing.value = "pin"; }} title="The saved report shows this view too, with what you write about it">
+        Pin this view <kbd>R</kbd>
+      </button>
       {!session.value?.readonly && (
         <button type="button" onClick={() => props.show("open")}>
           Open another trace
@@ -121,6 +124,7 @@ export function Menu() {
       bind("Global", [
         { key: "?", about: "this list", run: () => void (dialog.value = "help") },
         { key: "Y", about: "copy a link to this view", run: share },
+        { key: "R", about: "pin this view to the report", run: () => void (writing.value = "pin") },
       ]),
     [],
   );

@@ -10,6 +10,7 @@ import { note } from "../state/notes.ts";
 import { dropView, saved, saveView, showView } from "../state/saved.ts";
 import { shown, trace } from "../state/view.ts";
 import { writing } from "../state/writing.ts";
+import { PinWindow } from "../more/pin.tsx";
 import { importProfile } from "./wpa.ts";
 
 /** Where a note goes: on the selection, else where the cursor is, else in the middle. */
@@ -39,7 +40,7 @@ function NoteWindow(props: { onClose: () => void }) {
         }}
       >
         <label>
-          New note at {span([at, to ?? at + 1]).split(" – ")[to === null ? 0 : 0]}
+          New note at {span([at, to ?? at + 1]).split(" – ")[0]}
           {to !== null && ` to ${span([at, to]).split(" – ")[1]}`}
           <input class="wide" value={text} maxLength={2000} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
@@ -145,5 +146,5 @@ function ViewWindow(props: { onClose: () => void }) {
 
 export function Writing() {
   const close = () => void (writing.value = null);
-  return writing.value === "note" ? <NoteWindow onClose={close} /> : writing.value === "view" ? <ViewWindow onClose={close} /> : null;
+  return writing.value === "note" ? <NoteWindow onClose={close} /> : writing.value === "view" ? <ViewWindow onClose={close} /> : writing.value === "pin" ? <PinWindow onClose={close} /> : null;
 }

@@ -18,6 +18,7 @@ import { scalesOf, textsOf } from "./grid/amounts.ts";
 import { leastOf } from "./grid/widths.ts";
 import { Foot } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
+import { mounted, type Kept } from "./grid/mounted.ts";
 import { Menu, type MenuAt } from "./pivot/menu.tsx";
 
 export type { GridColumn };
@@ -172,6 +173,17 @@ export function Grid(props: GridProps) {
     const one = columns[c];
     if (one) setWidths((before) => ({ ...before, [one.id]: Math.max(LEAST, Math.round(to)) }));
   };
+  const kept = useRef<(most: number) => Kept>(() => ({ label: "", titles: [], rows: [], count: 0 }));
+  kept.current = (most) => ({
+    label: props.label,
+    titles: columns.map((one) => (one.unit ? `${one.title} (${one.unit})` : one.title || one.id)),
+    rows: Array.from({ length: Math.min(count, most) }, (_, r) => columns.map((_, c) => text(r, of(c)))).filter((cells) => cells.some((cell) => cell !== "…")),
+    count,
+  });
+  useEffect(() => {
+    mounted.add(kept);
+    return () => void mounted.delete(kept);
+  }, []);
   const head = (c: number) => body.current?.querySelector(`[data-cell="${HEAD}:${c}"]`);
   const dragEdge = (event: PointerEvent, c: number) => {
     const one = columns[c];

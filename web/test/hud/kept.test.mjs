@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { after, test } from "node:test";
-import { open, servers, settled, startServer, stop, viewOf, visit } from "./harness.mjs";
+import { hashOf, open, servers, settled, startServer, stop, viewOf, violations, visit } from "./harness.mjs";
 
 after(stop);
 
@@ -234,4 +234,39 @@ test("public profiles of WPA are read, and every column of theirs is a column he
     }
   }
   assert.ok(views >= 3, `${views}`);
+});
+
+test("pinned views stand in the saved report as they were, with what was written, and load nothing from elsewhere", { skip: !servers.demo }, async () => {
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "files" }) });
+  const pin = async (text) => {
+    await page.keyboard.press("R");
+    await page.getByLabel("What it shows (optional)").fill(text);
+    assert.deepEqual(await violations(page), []);
+    await page.getByRole("button", { name: "Pin", exact: true }).click();
+    await settled(page);
+  };
+  await pin("Opens of <build>");
+  await visit(page, "Stacks");
+  await pin("");
+  await page.keyboard.press("R");
+  const saving = page.waitForEvent("download");
+  await page.getByRole("dialog").getByRole("button", { name: "Save report" }).click();
+  const download = await saving;
+  const file = `${await download.path()}.html`;
+  await download.saveAs(file);
+  const report = await context.newPage();
+  const said = [];
+  report.on("console", (message) => said.push(message.text()));
+  const asked = [];
+  report.on("request", (request) => !/^(file|data):/.test(request.url()) && asked.push(request.url()));
+  await report.goto(`file://${file}`);
+  await report.locator("#pinned img").last().waitFor();
+  assert.deepEqual(await report.locator("#pinned h3").allTextContents(), ["Files", "Stacks"]);
+  assert.match(await report.locator("#pinned").textContent(), /Opens of <build>/);
+  assert.ok((await report.locator("#pinned img").evaluateAll((all) => all.map((one) => one.naturalWidth))).every((width) => width > 600));
+  await report.locator("#pinned summary").first().click();
+  assert.match(await report.locator("#pinned table").first().innerText(), /build\.exe/);
+  assert.deepEqual([...said, ...asked], []);
+  assert.deepEqual(wrong, []);
+  await context.close();
 });

@@ -5,9 +5,14 @@ import { scaleFor, unitOf } from "../grid/amounts.ts";
 import type { Rows } from "../../wire/rows.ts";
 import type { Track } from "../timeline/catalog.ts";
 import type { Item } from "./menu.tsx";
-import { FUNCTIONS, valueName, type Condition, type Settings, type Shown, type Value } from "./model.ts";
+import { canFilter } from "./column_filter.tsx";
+import { FUNCTIONS, title, valueName, type Condition, type Settings, type Shown, type Value } from "./model.ts";
 
-export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (some: Partial<Settings>) => void) {
+/** Filters that the menu of a column offers. */
+export const filterItems = (tableName: string, keys: string[], filterBy: (column: string) => void): Item[] =>
+  keys.filter((key) => canFilter(tableName, key)).map((key) => ({ text: keys.length > 1 ? `Filter by ${title(key)} …` : "Filter …", run: () => filterBy(key) }));
+
+export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (some: Partial<Settings>) => void, filterBy: (column: string) => void) {
   const scales = new Map<string, Scale | null>(
     shown.values.map((value) => {
       const id = valueName(value);
@@ -21,6 +26,7 @@ export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (som
     const units = scales.get(id) ? unitsOf(rows.column(id)?.unit ?? "").filter((one) => one !== scales.get(id)?.unit) : [];
     const others = value.column ? FUNCTIONS.filter((fn) => fn !== value.fn) : [];
     return [
+      ...(value.column ? filterItems(shown.table, [value.column], filterBy) : []),
       ...others.map((fn) => ({ text: `Aggregate: ${fn}`, run: () => change({ values: shown.values.map((one, i) => (i === at ? { ...one, fn } : one)) }) })),
       ...units.map((unit) => ({ text: `Unit: ${unit}`, run: () => change({ units: { ...kept.units, [id]: unit } }) })),
     ];

@@ -19,12 +19,16 @@ export interface Line {
   /** The same as people read them. */
   names: string[];
   open: boolean | null;
+  /** It is the only one of its level, and so are those above it: it opens by itself. */
+  alone: boolean;
 }
 
 const SOME = 1000;
 export const PARTS = 60;
 /** Groups that "Open all" opens. */
 const OPENED = 400;
+/** What nobody is charged with: last, as long as nobody sorts. */
+const NOBODY = /^(?:\[(?:idle|unattributed|not observed)\]|Idle(?: \(0\))?)$/i;
 
 /** The body of the question for the children of a group. */
 export function body(shown: Shown, kept: Settings, path: Cell[], limit = SOME) {
@@ -48,14 +52,19 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const question = body(shown, kept, [], limit);
   const key = JSON.stringify(question);
   const stamp = `${tick.value} ${key}`;
-  const root = useAnswer(`pivot ${key}`, (signal) => askRows("pivot", question, signal), 30);
+  const grouping = JSON.stringify([shown.table, shown.group]);
+  // The answer before this one may be of other groups.
+  const answer = useAnswer(`groups ${key}`, async (signal) => ({ rows: await askRows("pivot", question, signal), grouping }), 30);
+  const root = { ...answer, value: answer.value?.rows ?? null };
   const [open, setOpen] = useState<Map<string, Cell[]>>(new Map());
   const [children, setChildren] = useState<Map<string, Rows>>(new Map());
   const [error, setError] = useState<string | null>(null);
   const [expand, setExpand] = useState(false);
-  const grouping = JSON.stringify([shown.table, shown.group]);
   const asked = useRef("");
+  /** Those that somebody closed; null: all of them. */
+  const shut = useRef<Set<string> | null>(new Set());
   useEffect(() => {
+    shut.current = new Set();
     setOpen(new Map());
     setExpand(false);
   }, [grouping]);
@@ -95,22 +104,34 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
 
   const lines = useMemo(() => {
     const out: Line[] = [];
-    const walk = (rows: Rows, path: Cell[], names: string[]) => {
+    const walk = (rows: Rows, path: Cell[], names: string[], alone: boolean) => {
       const name = shown.group[path.length];
-      for (let row = 0; row < rows.count; row += 1) {
-        const own = [...path, name === undefined ? null : rows.get(row, name)];
+      const calledAt = (row: number): string => {
         const label = name === undefined ? null : rows.get(row, `${name}.label`);
-        const called = [...names, String(label !== null && label !== "" ? label : (own[own.length - 1] ?? "(none)"))];
+        return String(label !== null && label !== "" ? label : ((name === undefined ? null : rows.get(row, name)) ?? "(none)"));
+      };
+      const order = Array.from({ length: rows.count }, (_, row) => row);
+      const last = kept.sort === null ? order.filter((row) => NOBODY.test(calledAt(row))) : [];
+      for (const row of last.length > 0 ? [...order.filter((row) => !last.includes(row)), ...last] : order) {
+        const own = [...path, name === undefined ? null : rows.get(row, name)];
+        const called = [...names, calledAt(row)];
         const inner = path.length + 1 < shown.group.length;
         const opened = inner && open.has(id(own));
-        out.push({ depth: path.length, rows, row, path: own, names: called, open: inner ? opened : null });
+        out.push({ depth: path.length, rows, row, path: own, names: called, open: inner ? opened : null, alone: alone && rows.count === 1 });
         const below = opened ? children.get(id(own)) : undefined;
-        if (below) walk(below, own, called);
+        if (below) walk(below, own, called, alone && rows.count === 1);
       }
     };
-    if (root.value) walk(root.value, [], []);
+    if (root.value) walk(root.value, [], [], true);
     return out;
-  }, [root.value, children, open]);
+  }, [root.value, children, open, kept.sort === null]);
+
+  // A table of one row says nothing: what is below it does.
+  useEffect(() => {
+    if (answer.value?.grouping !== grouping) return;
+    const line = lines.find((one) => one.alone && one.open === false && shut.current !== null && !shut.current.has(id(one.path)));
+    if (line) setOpen((before) => new Map(before).set(id(line.path), line.path));
+  }, [lines]);
 
   // All levels open one after the other: what is open decides what is asked for next.
   useEffect(() => {
@@ -125,11 +146,13 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const toggle = (line: Line) => {
     const name = id(line.path);
     const next = new Map(open);
-    if (!next.delete(name)) next.set(name, line.path);
+    if (next.delete(name)) shut.current?.add(name);
+    else next.set(name, line.path);
     setExpand(false);
     setOpen(next);
   };
   const all = (on: boolean) => {
+    if (!on) shut.current = null;
     setExpand(on);
     if (!on) setOpen(new Map());
   };

@@ -83,23 +83,26 @@ export function resolve(tableName: string, key: string): ColumnInfo | null {
 /** What stands for an id when texts are searched. */
 const TEXT_OF: Record<string, string> = { process: "name", thread: "name", stack: "leaf", frame: "label", image: "name", file: "path", event_type: "name" };
 
+/** The text behind a key: the name of what an id refers to. */
+export function textKey(tableName: string, key: string): string | null {
+  const column = resolve(tableName, key);
+  if (!column) return null;
+  const to = target(column);
+  if (to) return table(to)?.columns.some((one) => one.name === TEXT_OF[to]) ? `${key}.${TEXT_OF[to]}` : null;
+  return column.type === "f64" ? null : key;
+}
+
 /** Keys as texts, and other texts of the table: what the quick filter looks through. */
 export function searched(tableName: string, group: string[]): string[] {
   const info = table(tableName);
-  const asText = (key: string): string | null => {
-    const column = resolve(tableName, key);
-    if (!column) return null;
-    const to = target(column);
-    if (to) return table(to)?.columns.some((one) => one.name === TEXT_OF[to]) ? `${key}.${TEXT_OF[to]}` : null;
-    return column.type === "f64" ? null : key;
-  };
+  const asText = (key: string) => textKey(tableName, key);
   const others = (info?.columns ?? []).filter((column) => column.type.includes("text") || column.role === "process").map((column) => column.name);
   return [...new Set([...group, ...others].map(asText).filter((one): one is string => one !== null))].slice(0, 16);
 }
 
 const WORDS: Record<string, string> = { upid: "process", utid: "thread", stack_id: "stack", frame_id: "frame", image_id: "image", file_id: "file", event_type_id: "event type" };
 /** Names of columns that are no words. */
-const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused", cpu: "CPU", dpc: "DPC", isr: "ISR" };
+const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused", cpu: "CPU", dpc: "DPC", isr: "ISR", pid: "PID", tid: "TID", gc: "GC", jit: "JIT", ip: "IP" };
 const UNITS = /_(ns|bytes|percent|mhz|j|wh)$/;
 
 /** A column's name for people. */
@@ -165,7 +168,9 @@ export function is(column: string, value: Cell, label?: string): Condition {
 export function conditionText(one: Condition): string {
   const value = one.label ?? String(one.value ?? "");
   const signs: Record<ConditionOp, string> = { eq: "=", ne: "≠", ge: "≥", le: "≤", gt: ">", lt: "<", contains: "contains", is_null: "is empty", not_null: "is not empty", in: "in", stack_has: "has" };
-  return `${one.not ? "not " : ""}${title(one.column)} ${signs[one.op]}${["is_null", "not_null"].includes(one.op) ? "" : ` ${value}`}`;
+  // Chosen by an expression, or by its name.
+  const sign = one.op !== "in" ? signs[one.op] : value.startsWith("/") ? "matches" : one.label !== undefined ? "=" : "in";
+  return `${one.not ? "not " : ""}${title(one.column)} ${sign}${["is_null", "not_null"].includes(one.op) ? "" : ` ${value}`}`;
 }
 
 /** The conditions as the server reads them. */

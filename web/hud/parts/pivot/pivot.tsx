@@ -17,6 +17,7 @@ import { alike, unitOf as unitOfColumn, written } from "../grid/amounts.ts";
 import { Grid, type GridColumn } from "../grid.tsx";
 import { say } from "../live.tsx";
 import { Chips } from "./chips.tsx";
+import { ColumnFilter } from "./column_filter.tsx";
 import { fieldKey } from "../../state/event_fields.ts";
 import { body, useLines, type Line } from "./data.ts";
 import { addTrack } from "../timeline/catalog.ts";
@@ -24,7 +25,7 @@ import { Words } from "../words.tsx";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
 import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
-import { columnsOf, trackOf } from "./columns.ts";
+import { columnsOf, filterItems, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
@@ -85,6 +86,7 @@ function Shown(props: {
   const [menu, setMenu] = useState<MenuAt | null>(null);
   const [line, setLine] = useState<{ title: string; text: string } | null>(null);
   const [limit, setLimit] = useState(1000);
+  const [filterBy, setFilterBy] = useState<string | null>(null);
   const [rowFacts, setRowFacts] = useState<RowsFacts | null>(null);
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => setDraft(kept.search), [kept.search]);
@@ -206,19 +208,32 @@ function Shown(props: {
       )}
       {!grouped && rowFacts && <Unused facts={rowFacts} />}
       {fault ?? (grouped ? (
-        <Groups {...props} limit={limit} onMore={() => setLimit(limit * 4)} onMenu={setMenu} onLine={setLine} items={cellItems} keyed={keyed} />
+        <Groups {...props} limit={limit} onMore={() => setLimit(limit * 4)} onMenu={setMenu} onLine={setLine} filterBy={setFilterBy} items={cellItems} keyed={keyed} />
       ) : (
         <RowsView
           shown={shown}
           kept={kept}
           onOrder={(order) => change({ order })}
           onFacts={setRowFacts}
+          filterBy={setFilterBy}
           onMenu={(cell, x, y) => setMenu({ x, y, items: rowItems(cell) })}
           onKey={(event, cell) => keyed(event, [is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), rowLine(cell))}
           onActivate={props.onRow}
         />
       ))}
       {info && <p class="about foot"><Words text={info.title} /> <code class="name">{info.name}</code></p>}
+      {filterBy !== null && (
+        <ColumnFilter
+          shown={shown}
+          kept={kept}
+          column={filterBy}
+          onClose={() => setFilterBy(null)}
+          onTake={(conditions) => {
+            setFilterBy(null);
+            narrow(conditions);
+          }}
+        />
+      )}
       {menu && <Menu at={menu} label="What to do with this cell" onClose={() => setMenu(null)} />}
       {line && <SparkTable title={line.title} text={line.text} range={scope.value ?? whole.value} unit={unitOf(shown)} onClose={() => setLine(null)} />}
     </Box>
@@ -243,6 +258,7 @@ function Groups(props: {
   onMore: () => void;
   onMenu: (menu: MenuAt) => void;
   onLine: (line: { title: string; text: string }) => void;
+  filterBy: (column: string) => void;
   items: (conditions: Condition[], filter: Filter | null, text: string, row: string, more: Item[]) => Item[];
   keyed: (event: KeyboardEvent, conditions: Condition[], filter: Filter | null, row: string) => boolean;
 }) {
@@ -270,13 +286,13 @@ function Groups(props: {
     const cell = lines[row]?.rows.get(lines[row].row, id);
     return cell === null || typeof cell === "number" ? cell : undefined;
   };
-  const { scales, items } = columnsOf(root.value, shown, kept, props.change);
+  const { scales, items } = columnsOf(root.value, shown, kept, props.change, props.filterBy);
   const coloured = (key: string) => {
     const column = resolve(shown.table, key);
     return column !== null && (target(column) === "process" || ["module", "driver", "culprit", "image"].includes(key.split(".").pop() ?? ""));
   };
   const columns: (GridColumn & { kind: "key" | "share" | "spark" | "value"; at: number })[] = [
-    { kind: "key", at: 0, id: "key", title: shown.group.map(title).join(" › "), doc: shown.group.map((key) => resolve(shown.table, key)?.doc ?? key).join("\n"), sortable: true, width: "minmax(260px, 2fr)" },
+    { kind: "key", at: 0, id: "key", title: shown.group.map(title).join(" › "), doc: shown.group.map((key) => resolve(shown.table, key)?.doc ?? key).join("\n"), sortable: true, width: "minmax(260px, 2fr)", items: filterItems(shown.table, shown.group, props.filterBy) },
     ...(shared ? [{ kind: "share" as const, at: 0, id: "share", title: "%", doc: `Share of all: ${totals[0]?.toLocaleString("en")}`, number: true, width: "92px" }] : []),
     ...shown.values.map((value, at) => ({
       kind: "value" as const, at, id: valueName(value), title: valueTitle(value),

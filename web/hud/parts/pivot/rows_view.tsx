@@ -16,6 +16,7 @@ import { scaleFor, unitOf, written } from "../grid/amounts.ts";
 import { widthFor } from "../grid/widths.ts";
 import { Grid } from "../grid.tsx";
 import { fieldKey } from "../../state/event_fields.ts";
+import { filterItems } from "./columns.ts";
 import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
 
 /** Fields of events that are columns of their own. */
@@ -71,6 +72,7 @@ export function RowsView(props: {
   kept: Settings;
   onOrder: (order: [string, boolean][]) => void;
   onFacts: (facts: RowsFacts) => void;
+  filterBy: (column: string) => void;
   onMenu: (cell: RowCell, x: number, y: number) => void;
   onKey: (event: KeyboardEvent, cell: RowCell) => boolean;
   onActivate: ((cell: RowCell) => void) | undefined;
@@ -160,13 +162,13 @@ export function RowsView(props: {
       <Grid
         label={`Rows of ${shown.table}`}
         columns={places.map(({ column, field }, at) => {
-          if (field !== undefined) return { id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: widths[at] ?? "" };
+          if (field !== undefined) return { id: fieldKey(field), title: field, doc: `Field ${field} of the events`, sortable: true, width: widths[at] ?? "", items: filterItems(shown.table, [fieldKey(field)], props.filterBy) };
           if (column === undefined) return { id: "", title: "" };
           const info = resolve(shown.table, column);
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
-          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", ...(number ? {} : { width: widths[at] ?? "" }) };
+          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", items: filterItems(shown.table, [column], props.filterBy), ...(number ? {} : { width: widths[at] ?? "" }) };
         })}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
