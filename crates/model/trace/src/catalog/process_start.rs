@@ -2,7 +2,7 @@
 //! number of starts before it shows, and how many start and end each second.
 //!
 //! # How it is computed
-//! Only processes whose start lies in the trace. `n` counts the starts of one image name from 1, `earlier` all
+//! Only processes whose start lies in the trace, or in the part of it that is looked at. `n` counts the starts of one image name from 1, `earlier` all
 //! starts before this one. Three durations tell how long a start took, see table `process` for two of them:
 //! `load_ns` (initial image loads), `startup_ns` (first request for a window message) and `dur_ns`, the lifetime,
 //! which is the cost of a start for programs that do little else (compilers, scripts, build tools). A law such as
@@ -109,30 +109,39 @@ impl Analysis for Starts {
         let mut seen: HashMap<Sym, Seen> = HashMap::default();
         let mut rates: BTreeMap<(i64, Sym, Option<Sym>), (i64, i64)> = BTreeMap::new();
         let mut starts: Vec<(i64, u32)> = Vec::new();
+        // The model knows what was before a part of a trace and what came behind it; rows are those of the part.
+        let (from_ns, to_ns) = end.span_ns;
+        let inside = |ns: i64| (from_ns..=to_ns).contains(&ns);
         for (upid, process) in end.model.processes.all().iter().enumerate() {
             let upid = upid as u32;
             let name = name_of(upid);
             let parent = parent_of(upid).map(&name_of);
             if let Some(start) = process.start_ns {
                 starts.push((start, upid));
-                rates.entry((start.div_euclid(SECOND), name, parent)).or_default().0 += 1;
+                if inside(start) {
+                    rates.entry((start.div_euclid(SECOND), name, parent)).or_default().0 += 1;
+                }
             } else if process.described || process.end_ns.is_some() {
                 let seen = seen.entry(name).or_default();
                 seen.add(process.end_ns);
             }
-            if let Some(end) = process.end_ns {
+            if let Some(end) = process.end_ns.filter(|&ns| inside(ns)) {
                 rates.entry((end.div_euclid(SECOND), name, parent)).or_default().1 += 1;
             }
         }
         starts.sort_unstable();
         for (earlier, &(start, upid)) in starts.iter().enumerate() {
             let Some(process) = end.model.processes.get(upid) else { continue };
-            let (load, images) = initial_loads(end.model.images.for_process(Some(upid)), end, process);
             let name = name_of(upid);
             let seen = seen.entry(name).or_default();
             let alive = seen.alive(start);
             seen.starts += 1;
             seen.add(process.end_ns);
+            let last_ns = seen.last_ns.replace(start);
+            if !inside(start) {
+                continue;
+            }
+            let (load, images) = initial_loads(end.model.images.for_process(Some(upid)), end, process);
             self.rows.push(ProcessStartRow {
                 start_ns: start,
                 upid: upid as i32,
@@ -142,13 +151,12 @@ impl Analysis for Starts {
                 n: seen.starts,
                 earlier: i32::try_from(earlier).unwrap_or(i32::MAX),
                 alive,
-                since_last_ns: seen.last_ns.map(|last| start.saturating_sub(last)),
+                since_last_ns: last_ns.map(|last| start.saturating_sub(last)),
                 dur_ns: lifetime(process),
                 load_ns: load,
                 startup_ns: process.pump_ns.map(|p| p.saturating_sub(start).max(0)),
                 images,
             });
-            seen.last_ns = Some(start);
         }
         for ((second, name, parent), (started, ended)) in rates {
             self.rates.push(ProcessRateRow {
