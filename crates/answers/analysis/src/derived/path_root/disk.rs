@@ -1,7 +1,7 @@
 //! Who had the disk while somebody waited for it: a transfer that stands in a queue waits for those that were asked for before it. What
 //! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long. An urgent
 //! transfer waits for one of low priority only if that is under way already: Windows holds the others back for it. What System writes for the
-//! cache is the program's that wrote the file.
+//! cache is the program's that wrote the file, and what it reads ahead the program's that reads it.
 
 use crate::derived::disk_cost::is_low;
 use crate::operators::add;
@@ -34,14 +34,32 @@ pub(super) struct Disks {
 impl Disks {
     pub fn read(db: &Database, systems: &HashSet<i64>) -> Disks {
         let mut disks = Disks::default();
-        let (files, writers) = (db.read_or_empty::<FileRow>(), cached_writers(db, systems));
-        let writer = |file: Option<i64>| writers.get(files.get(file?)?.path()?).copied();
+        let files = db.read_or_empty::<FileRow>();
+        let mut cached: HashSet<String> = HashSet::default();
+        for row in &db.read_or_empty::<DiskIoRow>() {
+            if row.upid().is_some_and(|upid| systems.contains(&upid))
+                && let Some(file) = row.file_id().and_then(|file| files.get(file))
+                && let Some(path) = file.path()
+                && !cached.contains(path)
+            {
+                cached.insert(path.to_owned());
+            }
+        }
+        let (readers, writers) = cached_users(db, systems, &cached);
+        let user = |users: &HashMap<String, i64>, file: Option<i64>| {
+            users.get(files.get(file?)?.path()?).copied()
+        };
         for row in &db.read_or_empty::<DiskIoRow>() {
             let disk = row.disk();
             let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
             let (mut upid, utid) = (row.upid().unwrap_or(-1), row.utid().unwrap_or(-1));
-            if row.op() == "write" && systems.contains(&upid) {
-                upid = writer(row.file_id()).unwrap_or(upid);
+            if systems.contains(&upid) {
+                let users = match row.op() {
+                    "read" => Some(&readers),
+                    "write" => Some(&writers),
+                    _ => None,
+                };
+                upid = users.and_then(|users| user(users, row.file_id())).unwrap_or(upid);
             }
             let low = is_low(row.priority());
             if begun < done {
@@ -93,23 +111,34 @@ impl Disks {
     }
 }
 
-/// For whom System writes a file that is cached, by path: who wrote more than half of what programs wrote there.
-fn cached_writers(db: &Database, systems: &HashSet<i64>) -> HashMap<String, i64> {
+/// For whom System transfers these files, which are cached: who read more than half of what programs read there, and
+/// who wrote more than half of what they wrote.
+fn cached_users(
+    db: &Database,
+    systems: &HashSet<i64>,
+    cached: &HashSet<String>,
+) -> (HashMap<String, i64>, HashMap<String, i64>) {
+    let mut read: HashMap<String, BTreeMap<i64, i64>> = HashMap::default();
     let mut written: HashMap<String, BTreeMap<i64, i64>> = HashMap::default();
     for row in &db.read_or_empty::<FileUsageRow>() {
-        if let (Some(path), Some(upid), true) = (row.path(), row.upid(), row.written_bytes() > 0) {
-            add(written.entry(path.to_owned()).or_default().entry(upid).or_default(), row.written_bytes());
+        let (Some(path), Some(upid)) = (row.path(), row.upid()) else { continue };
+        if systems.contains(&upid) || !cached.contains(path) {
+            continue;
+        }
+        for (sums, bytes) in [(&mut read, row.read_bytes()), (&mut written, row.written_bytes())] {
+            if bytes > 0 {
+                add(sums.entry(path.to_owned()).or_default().entry(upid).or_default(), bytes);
+            }
         }
     }
     let most = |by: BTreeMap<i64, i64>| {
-        if !by.keys().any(|upid| systems.contains(upid)) {
-            return None;
-        }
-        let programs = || by.iter().filter(|(upid, _)| !systems.contains(upid));
-        let all = programs().fold(0i64, |all, (_, bytes)| all.saturating_add(*bytes));
-        programs().find(|(_, bytes)| bytes.saturating_mul(2) > all).map(|(upid, _)| *upid)
+        let all = by.values().fold(0i64, |all, bytes| all.saturating_add(*bytes));
+        by.into_iter().find(|(_, bytes)| bytes.saturating_mul(2) > all).map(|(upid, _)| upid)
     };
-    written.into_iter().filter_map(|(path, by)| Some((path, most(by)?))).collect()
+    let users = |sums: HashMap<String, BTreeMap<i64, i64>>| {
+        sums.into_iter().filter_map(|(path, by)| Some((path, most(by)?))).collect()
+    };
+    (users(read), users(written))
 }
 
 #[cfg(test)]
