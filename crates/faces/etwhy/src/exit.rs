@@ -119,10 +119,15 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
             };
         }
         if let Some(error) = cause.downcast_ref::<etwhy_counters::CountersError>() {
-            use etwhy_counters::CountersError::{Binary, Empty, NoHeader, NotText, Nothing};
+            use etwhy_counters::CountersError::{Binary, Empty, NoHeader, NoTime, NotText, Nothing};
             let is_none = matches!(
                 error,
-                Binary { .. } | Empty { .. } | NoHeader { .. } | NotText { .. } | Nothing { .. }
+                Binary { .. }
+                    | Empty { .. }
+                    | NoHeader { .. }
+                    | NoTime { .. }
+                    | NotText { .. }
+                    | Nothing { .. }
             );
             return if is_none { Exit::NotATrace } else { Exit::WrongUse };
         }

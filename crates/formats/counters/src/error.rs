@@ -71,6 +71,12 @@ pub enum CountersError {
         /// How many files.
         files: String,
     },
+    /// There is none, although nothing was left out.
+    #[error("no sample in {files}: no line behind the header begins with a time")]
+    NoTime {
+        /// How many files.
+        files: String,
+    },
     /// A table could not be built.
     #[error(transparent)]
     Table(#[from] etwhy_table::TableError),

@@ -109,7 +109,8 @@ pub fn read(paths: &[PathBuf], options: &Options<'_>, memory: &Memory) -> Result
     let Some(zero) = state.zero else {
         let files =
             if files.len() == 1 { "this file".to_owned() } else { format!("these {} files", files.len()) };
-        return Err(CountersError::NoSample { files });
+        let is_cut = options.from.is_some() || options.to.is_some();
+        return Err(if is_cut { CountersError::NoSample { files } } else { CountersError::NoTime { files } });
     };
     let tables = crate::build::tables(state.all, state.notes, state.samples, zero, memory)?;
     Ok(CounterLogs { tables, files, skipped })

@@ -275,6 +275,10 @@ fn a_part_of_a_log() {
     let none = Options { from: Some(Bound::Local(at_36 * 2)), ..Options::default() };
     let error = read(&case.files, &none, &Memory::default()).unwrap_err();
     assert!(matches!(error, CountersError::NoSample { .. }), "{error}");
+    let header = log.lines().next().unwrap().to_owned() + "\n\"99/99/9999 99:99:99\",\"1\"\n";
+    let timeless = Case::new(&[("a.csv", header.as_bytes())]);
+    let error = read(&timeless.files, &Options::default(), &Memory::default()).unwrap_err();
+    assert!(matches!(error, CountersError::NoTime { .. }), "{error}");
     assert_eq!((logs.files[0].rows, logs.files[0].values), (1, 1));
     let nothing = |path: &str| path.contains("Disk");
     let none = Options { keep: Some(&nothing), ..Options::default() };
