@@ -28,6 +28,9 @@ const SHORT: [string, string, string][] = [
   ["sql", "SQL", "sql"],
 ];
 
+/** Others that stand there while they are shown, where the first word of their title says something else or does not fit. */
+const ALSO: Record<string, string | undefined> = { syscalls: "Syscalls", loggers: "Sessions", minifilter: "Filters" };
+
 /** The list of all panels is open. */
 export const listed = signal(false);
 
@@ -134,7 +137,7 @@ export function Rail() {
     <>
       <nav class="rail" aria-label="Panels">
         <ul>
-          {[...shown, ...others.map((panel): [string, string, string] => [panel.id, panel.title.split(/[ ,]/)[0] ?? panel.title, panel.id])].map(([id, title, icon]) => (
+          {[...shown, ...others.map((panel): [string, string, string] => [panel.id, ALSO[panel.id] ?? panel.title.split(/[ ,]/)[0] ?? panel.title, panel.id])].map(([id, title, icon]) => (
             <li key={id}>
               <button type="button" aria-current={now === id ? "page" : undefined} title={ORDER.find((panel) => panel.id === id)?.about} onClick={(event) => go(id, event.shiftKey)}>
                 <Icon name={icon} />

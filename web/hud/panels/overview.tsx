@@ -129,7 +129,7 @@ function Machine(props: { data: Report }) {
     ["samples with stacks", quality.stacks_percent === null ? "no samples" : percent(quality.stacks_percent / 100), ""],
     ["with names", quality.named_percent === null ? "–" : percent(quality.named_percent / 100), "Part of the sampled time whose function has a name: symbols were found"],
     ["sampled every", quality.sample_interval_ns === null ? "–" : duration(quality.sample_interval_ns), ""],
-    ["sessions seen", sessions.value ? count(sessions.value.num(0, "n")) : "…", "Trace sessions that were running; panel Loggers names them"],
+    ["sessions seen", sessions.value ? count(sessions.value.num(0, "n")) : "…", "Trace sessions that were running; panel Recording sessions names them"],
   ];
   return (
     <Box title="Trace and machine">

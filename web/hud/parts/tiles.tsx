@@ -78,7 +78,7 @@ export function Tiles(props: { data: Report }) {
   } else if (ready?.known) {
     const [value, unit] = split(duration(ready.value(0)));
     tiles.push({ title: "Longest ready", value, unit, about: ready.value(0) > 0 ? "waited for a processor" : "nobody waited for a processor", line: ready.value(0) > 0 ? ready.line : [], color: "--ready", panel: "precise" });
-  } else gone("Longest wait", "cswitch", "precise");
+  } else gone("Longest ready", "cswitch", "precise");
   if (disk) {
     const [value, unit] = split(bytes(disk.value(0)));
     tiles.push({ title: "Disk", value, unit, about: `${count(disk.value(2))} transfers, longest ${duration(disk.value(1))}`, line: disk.line, color: "--c8", panel: "disk" });

@@ -112,7 +112,8 @@ export function also(data: Report): string[] {
   for (const one of worst.slice(1)) {
     if (seen.has(one.hit.culprit) || one.hit.cost_ns === null || one.hit.severity === "info") continue;
     seen.add(one.hit.culprit);
-    out.push(`${one.hit.culprit} ${one.hit.effect ?? `(${inside(one.finding.title)})`}: ${duration(one.hit.cost_ns)}`);
+    const cost = duration(one.hit.cost_ns);
+    out.push(one.hit.effect ? `${one.hit.culprit} ${one.hit.effect}: ${cost}` : `${inside(one.finding.title)} (${one.hit.culprit}, ${cost})`);
     if (out.length === 2) break;
   }
   return out;
