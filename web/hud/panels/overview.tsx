@@ -31,17 +31,17 @@ const rank = (row: BillRow) => (row.is_idle ? 3 : row.is_unattributed ? 2 : row.
 const KINDS = ["process", "driver", "product", "category"];
 
 const BILL: { id: string; title: string; doc: string; number?: boolean; width?: string; text: (row: BillRow) => string }[] = [
-  { id: "culprit", title: "who", doc: "Program, driver, product or category that the time is charged to", width: "minmax(170px, 2fr)", text: (row) => visible(row.culprit) },
-  { id: "kind", title: "kind", doc: "What it is: time is charged once within one kind", width: "84px", text: (row) => row.kind },
-  { id: "vendor", title: "vendor", doc: "Who makes it, from the knowledge base or the file's version", width: "minmax(80px, 1fr)", text: (row) => visible(row.vendor ?? "–") },
-  { id: "category", title: "category", doc: "What it is for, from the knowledge base", width: "minmax(80px, 1fr)", text: (row) => visible(row.category ?? "–") },
+  { id: "culprit", title: "Who", doc: "Program, driver, product or category that the time is charged to", width: "minmax(170px, 2fr)", text: (row) => visible(row.culprit) },
+  { id: "kind", title: "Kind", doc: "What it is: time is charged once within one kind", width: "84px", text: (row) => row.kind },
+  { id: "vendor", title: "Vendor", doc: "Who makes it, from the knowledge base or the file's version", width: "minmax(80px, 1fr)", text: (row) => visible(row.vendor ?? "–") },
+  { id: "category", title: "Category", doc: "What it is for, from the knowledge base", width: "minmax(80px, 1fr)", text: (row) => visible(row.category ?? "–") },
   { id: "total_cpu_ns", title: "CPU", doc: "All CPU time charged to it: its own, that of Windows on its behalf, DPCs and ISRs", number: true, width: "84px", text: (row) => ns(row.total_cpu_ns) },
-  { id: "share_percent", title: "share", doc: "Part of the observed time of all processors", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
+  { id: "share_percent", title: "Share", doc: "Part of the observed time of all processors", number: true, width: "70px", text: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)) },
   { id: "dpc_ns", title: "DPC+ISR", doc: "Time in deferred procedure calls and interrupt service routines", number: true, width: "84px", text: (row) => ns(row.dpc_ns + row.isr_ns) },
-  { id: "imposed_wait_ns", title: "wait caused", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
-  { id: "filter_ns", title: "file delay", doc: "Time that file operations of others spent in its filter driver", number: true, width: "84px", text: (row) => ns(row.filter_ns) },
-  { id: "energy_j", title: "energy", doc: "Estimated by the watt model: from the lower to the upper bound", number: true, width: "110px", text: joules },
-  { id: "confidence", title: "confidence", doc: "How sure the charge is", width: "84px", text: (row) => row.confidence },
+  { id: "imposed_wait_ns", title: "Wait caused", doc: "Time that threads of others waited for it", number: true, width: "100px", text: (row) => ns(row.imposed_wait_ns) },
+  { id: "filter_ns", title: "File delay", doc: "Time that file operations of others spent in its filter driver", number: true, width: "84px", text: (row) => ns(row.filter_ns) },
+  { id: "energy_j", title: "Energy", doc: "Estimated by the watt model: from the lower to the upper bound", number: true, width: "110px", text: joules },
+  { id: "confidence", title: "Confidence", doc: "How sure the charge is", width: "84px", text: (row) => row.confidence },
 ];
 
 const TIMES: Record<string, ((row: BillRow) => number | null) | undefined> = {

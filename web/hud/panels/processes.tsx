@@ -25,17 +25,17 @@ interface Settings {
 const FRESH: Settings = { find: "", sort: { id: "cpu", down: true }, flat: false };
 
 const COLUMNS: GridColumn[] = [
-  { id: "name", title: "process", doc: "Name and process id, below the process that started it.", sortable: true, width: "minmax(240px, 2fr)" },
-  { id: "life", title: "life", doc: "From start to end, within the shown time; a thick edge: it started or ended within the trace.", width: "minmax(96px, 180px)" },
+  { id: "name", title: "Process", doc: "Name and process id, below the process that started it.", sortable: true, width: "minmax(240px, 2fr)" },
+  { id: "life", title: "Life", doc: "From start to end, within the shown time; a thick edge: it started or ended within the trace.", width: "minmax(96px, 180px)" },
   { id: "cpu", title: "CPU", doc: "Processor time in the selected range, of the process and (closed) of those below it.", number: true, sortable: true, width: "96px" },
-  { id: "threads", title: "threads", doc: "Threads of which there are samples or switches.", number: true, sortable: true, width: "76px" },
-  { id: "start", title: "start", doc: "Start; – before the trace.", number: true, sortable: true, width: "110px" },
-  { id: "dur", title: "lived", doc: "How long it lived.", number: true, sortable: true, width: "90px" },
-  { id: "command", title: "command line", doc: "Command line, else path.", width: "minmax(320px, 3fr)" },
-  { id: "category", title: "category", doc: "From the knowledge base.", width: "110px" },
-  { id: "exit", title: "exit", doc: "Exit status.", width: "120px" },
-  { id: "session", title: "session", doc: "Terminal session.", number: true, width: "72px" },
-  { id: "user", title: "user", doc: "SID of the user.", width: "260px" },
+  { id: "threads", title: "Threads", doc: "Threads of which there are samples or switches.", number: true, sortable: true, width: "76px" },
+  { id: "start", title: "Start", doc: "Start; – before the trace.", number: true, sortable: true, width: "110px" },
+  { id: "dur", title: "Lived", doc: "How long it lived.", number: true, sortable: true, width: "90px" },
+  { id: "command", title: "Command line", doc: "Command line, else path.", width: "minmax(320px, 3fr)" },
+  { id: "category", title: "Category", doc: "From the knowledge base.", width: "110px" },
+  { id: "exit", title: "Exit", doc: "Exit status.", width: "120px" },
+  { id: "session", title: "Session", doc: "Terminal session.", number: true, width: "72px" },
+  { id: "user", title: "User", doc: "SID of the user.", width: "260px" },
 ];
 
 interface Node {

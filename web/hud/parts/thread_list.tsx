@@ -26,15 +26,15 @@ interface Props {
 
 const COLUMNS: GridColumn[] = [
   { id: "drawn", title: "Lane", doc: "Whether its lane is drawn: Enter or a click changes it.", width: "52px" },
-  { id: "process", title: "Process", width: "minmax(120px, 1fr)" },
-  { id: "thread", title: "Thread", width: "minmax(120px, 1fr)" },
+  { id: "process", title: "Process", width: "minmax(164px, 1.4fr)" },
+  { id: "thread", title: "Thread", width: "minmax(104px, 1fr)" },
   { id: "run", title: "Run", doc: "Time on a processor, DPCs and ISRs included, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
   { id: "ready", title: "Ready", doc: "Time ready without a processor, cut at the ends of the range.", number: true, sortable: true, width: "84px" },
   { id: "wait", title: "Wait", doc: "Time waiting until it was readied, cut at the ends of the range. Waits that the trace does not see end are not in it.", number: true, sortable: true, width: "84px" },
   { id: "open", title: "Waiting at end", doc: "Waiting within the range for something that does not come until the trace ends: not in Wait.", number: true, width: "96px" },
   { id: "switches", title: "Switches", doc: "How often it was switched in.", number: true, sortable: true, width: "84px" },
   { id: "reason", title: "Top wait reason", doc: "The KWAIT_REASON with most waiting time.", width: "minmax(140px, 1fr)" },
-  { id: "readier", title: "Top readying process", doc: "The process whose threads ended most of its waits, by their time.", width: "minmax(180px, 1fr)" },
+  { id: "readier", title: "Top readying process", doc: "The process whose threads ended most of its waits, by their time.", width: "minmax(164px, 1fr)" },
 ];
 
 export function ThreadList(props: Props) {
@@ -70,7 +70,7 @@ export function ThreadList(props: Props) {
         <label>
           Search <input type="search" value={draft} placeholder="process, thread, id" onInput={(event) => setDraft(event.currentTarget.value)} />
         </label>{" "}
-        {count(props.total)} threads{threads.length < props.total ? `, the first ${count(threads.length)} are listed` : ""}
+        {count(props.total)} {props.total === 1 ? "thread" : "threads"}{threads.length < props.total ? `, the first ${count(threads.length)} are listed` : ""}
       </p>
       <Grid
         label="Threads by what they did"

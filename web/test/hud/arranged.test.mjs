@@ -140,7 +140,7 @@ test("fields of events are keys, values and conditions, with the numbers of SQL"
   const [{ most }] = await sql("demo", "SELECT max(json_extract(fields, '$.TransferSize')) AS most FROM event WHERE name = 'DiskIo/Read'");
   const heads = await page.getByRole("columnheader").allTextContents();
   const place = heads.findIndex((one) => one.includes("TransferSize"));
-  assert.match(heads.at(-1), /^fields/, "what fields hold stands before the text of all of them");
+  assert.match(heads.at(-1), /^Fields/, "what fields hold stands before the text of all of them");
   const first = grid.locator("[role=row]").nth(1).locator("[role=gridcell], [role=rowheader]").nth(place);
   assert.equal(plain(await first.textContent()), most);
   await first.click({ button: "right" });

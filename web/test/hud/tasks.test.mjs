@@ -247,7 +247,7 @@ for (const [name, executablePath, args] of browsers) {
       await hand.go(`${await serve(OPENS)}#v1=${encodeURIComponent(JSON.stringify({ panel: "files" }))}`);
       const heads = await hand.page.$$eval("main [role=columnheader]", (all) => all.map((one) => one.textContent));
       assert.ok(heads.length > 2, heads.join());
-      assert.match(heads[0], /process › operation › path/);
+      assert.match(heads[0], /Process › operation › path/);
       // A chip is dragged before another one, and one across the bar.
       const drag = async (from, to) => {
         for (const [on, type] of [[from, "dragstart"], [to, "dragover"], [to, "drop"], [from, "dragend"]]) {
@@ -259,10 +259,10 @@ for (const [name, executablePath, args] of browsers) {
       const first = async () => (await hand.page.$$eval("main [role=columnheader]", (all) => all.map((one) => one.textContent)))[0];
       await drag(".chips .side:first-child .chip:nth-child(3)", ".chips .side:first-child .chip:nth-child(1)");
       await hand.rest();
-      assert.match(await first(), /path › process › operation/);
+      assert.match(await first(), /Path › process › operation/);
       await drag(".chips .side:first-child .chip:nth-child(3)", ".chips .side:last-child");
       await hand.rest();
-      assert.match(await first(), /path › process(?! › operation)/);
+      assert.match(await first(), /Path › process(?! › operation)/);
     });
   });
 }

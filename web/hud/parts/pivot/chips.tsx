@@ -7,7 +7,7 @@ import { scope, table, view } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { PivotFunction } from "../../wire/types.ts";
-import { FUNCTIONS, resolve, target, title, type Shown, type Value } from "./model.ts";
+import { FUNCTIONS, headed, resolve, target, title, type Shown, type Value } from "./model.ts";
 
 function moved<T>(list: T[], from: number, to: number): T[] {
   const out = [...list];
@@ -107,7 +107,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
           <span key={key} class="chip" draggable onDragStart={() => setDrag({ kind: "group", at })} onDragEnd={() => setDrag(null)} onDragOver={over} onDrop={(event) => { event.stopPropagation(); drop("group", at); }}>
             <button type="button" data-hint={doc(key)} title={`${doc(key) ?? key}\nLeft and Right move it, Delete removes it.`} aria-label={`Grouped by ${title(key)}, ${at + 1} of ${group.length}`}
               onKeyDown={(event) => keys(event, at, group.length, (to) => props.onGroup(moved(group, at, to)), () => dropGroup(at))}>
-              {title(key)}
+              {headed(title(key))}
             </button>
             <button type="button" class="drop" aria-label={`Remove ${title(key)} from groups`} onClick={() => dropGroup(at)}>✕</button>
           </span>
@@ -125,7 +125,7 @@ export function Chips(props: { shown: Shown; onGroup: (group: string[]) => void;
             )}
             <button type="button" data-hint={value.column ? doc(value.column) : "Rows."} title={`${(value.column && doc(value.column)) || "Rows"}\nLeft and Right move it, Delete removes it.`} aria-label={`Value ${value.column ? title(value.column) : "count"}, ${at + 1} of ${values.length}`}
               onKeyDown={(event) => keys(event, at, values.length, (to) => props.onValues(moved(values, at, to)), () => dropValue(at))}>
-              {value.column ? title(value.column) : "count"}
+              {headed(value.column ? title(value.column) : "count")}
             </button>
             <button type="button" class="drop" aria-label={`Remove value ${value.column ? title(value.column) : "count"}`} onClick={() => dropValue(at)}>✕</button>
           </span>

@@ -1,6 +1,6 @@
 /** Groups of a pivot table as lines of a tree: opening one asks for its children alone. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part } from "../../state/view.ts";
 import { pending } from "../../base/awaited.ts";
 import { tick } from "../../state/live.ts";
@@ -126,8 +126,8 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
     return out;
   }, [root.value, children, open, kept.sort === null]);
 
-  // A table of one row says nothing: what is below it does.
-  useEffect(() => {
+  // A table of one row says nothing: what is below it does. At once: nobody is to see it closed.
+  useLayoutEffect(() => {
     if (answer.value?.grouping !== grouping) return;
     const line = lines.find((one) => one.alone && one.open === false && shut.current !== null && !shut.current.has(id(one.path)));
     if (line) setOpen((before) => new Map(before).set(id(line.path), line.path));

@@ -120,6 +120,9 @@ export function title(key: string): string {
   return parts.join(" · ");
 }
 
+/** As the header of a column, or what stands alone. */
+export const headed = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 export const valueTitle = (value: Value): string => {
   if (!value.column) return "count";
   const name = title(value.column);

@@ -24,7 +24,7 @@ import { addTrack } from "../timeline/catalog.ts";
 import { Words } from "../words.tsx";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
-import { conditionText, effective, FRESH, generic, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
+import { conditionText, effective, FRESH, generic, headed, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
 import { columnsOf, filterItems, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
@@ -292,16 +292,16 @@ function Groups(props: {
     return column !== null && (target(column) === "process" || ["module", "driver", "culprit", "image"].includes(key.split(".").pop() ?? ""));
   };
   const columns: (GridColumn & { kind: "key" | "share" | "spark" | "value"; at: number })[] = [
-    { kind: "key", at: 0, id: "key", title: shown.group.map(title).join(" › "), doc: shown.group.map((key) => resolve(shown.table, key)?.doc ?? key).join("\n"), sortable: true, width: "minmax(260px, 2fr)", items: filterItems(shown.table, shown.group, props.filterBy) },
+    { kind: "key", at: 0, id: "key", title: headed(shown.group.map(title).join(" › ")), doc: shown.group.map((key) => resolve(shown.table, key)?.doc ?? key).join("\n"), sortable: true, width: "minmax(260px, 2fr)", items: filterItems(shown.table, shown.group, props.filterBy) },
     ...(shared ? [{ kind: "share" as const, at: 0, id: "share", title: "%", doc: `Share of all: ${totals[0]?.toLocaleString("en")}`, number: true, width: "92px" }] : []),
     ...shown.values.map((value, at) => ({
-      kind: "value" as const, at, id: valueName(value), title: valueTitle(value),
+      kind: "value" as const, at, id: valueName(value), title: headed(valueTitle(value)),
       doc: value.column ? (resolve(shown.table, value.column)?.doc ?? "") : "Rows.", number: true, sortable: true, width: "104px",
       unit: scales.get(valueName(value))?.unit ?? "",
       amounts: { unit: "", scale: scales.get(valueName(value)) ?? null, of: (row: number) => cellOf(row, valueName(value)) },
       items: items(value, at),
     })),
-    ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
+    ...(kept.spark && facts.spark ? [{ kind: "spark" as const, at: 0, id: "spark", title: "Over time", doc: `${shown.values[0] ? valueTitle(shown.values[0]) : "rows"} over the shown range`, width: "136px" }] : []),
   ];
   const share = (line: Line): number => {
     const value = shown.values[0] ? line.rows.get(line.row, valueName(shown.values[0])) : 0;
@@ -376,7 +376,7 @@ function Groups(props: {
             const by = filter(line);
             return {
               id: `${shown.table} ${JSON.stringify(line.path)}`,
-              kind: title(shown.group[line.depth] ?? ""),
+              kind: headed(title(shown.group[line.depth] ?? "")),
               swatch: name(line),
               title: name(line),
               knows: name(line),

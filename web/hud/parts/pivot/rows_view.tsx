@@ -17,7 +17,7 @@ import { widthFor } from "../grid/widths.ts";
 import { Grid } from "../grid.tsx";
 import { fieldKey } from "../../state/event_fields.ts";
 import { filterItems } from "./columns.ts";
-import { questions, resolve, title, type Settings, type Shown } from "./model.ts";
+import { headed, questions, resolve, title, type Settings, type Shown } from "./model.ts";
 
 /** Fields of events that are columns of their own. */
 const FIELDS = 10;
@@ -168,7 +168,7 @@ export function RowsView(props: {
           const known = root.value?.column(column);
           const label = root.value?.column(`${column}.label`);
           const number = Boolean(known?.isNumber) && !label;
-          return { id: column, title: title(column), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", items: filterItems(shown.table, [column], props.filterBy), ...(number ? {} : { width: widths[at] ?? "" }) };
+          return { id: column, title: headed(title(column)), doc: info?.doc ?? "", number, sortable: true, unit: scales.get(column)?.unit ?? "", items: filterItems(shown.table, [column], props.filterBy), ...(number ? {} : { width: widths[at] ?? "" }) };
         })}
         count={Math.min(count, MOST)}
         text={(row, at) => cell(row, at)?.text ?? "…"}
