@@ -147,6 +147,9 @@ pub fn confine(
     // What is attached is read only, and must be there.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false)?;
+    // A column that is not there is an error, as in DuckDB and Spark: in double quotes SQLite takes its name for a text.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
     let names = Names::of(connection, tables, functions)?;
     let gate = Gate::default();
     let told = gate.clone();

@@ -168,6 +168,9 @@ fn a_column_that_is_missing_is_told_with_those_that_there_are() {
     assert!(text.contains("did you mean `stack_id`?"), "{text}");
     let lists: Vec<&str> = text.split("; ").filter(|part| part.contains(" has ")).collect();
     assert_eq!(lists, ["`sample` has ts_ns, cpu, upid, utid, stack_id, weight_ns"]);
+    // In double quotes it is no text: a condition on it would be false for every row, without a word.
+    let text = error("SELECT count(*) FROM sample WHERE \"stck_id\" = 1");
+    assert!(text.contains("no such column") && text.contains("did you mean `stack_id`?"), "{text}");
     // Nothing is like it, and a table that is missing has no columns.
     assert!(!error("SELECT colour FROM sample").contains("did you mean"));
     assert!(!error("SELECT colour FROM nothing").contains(" has "));
