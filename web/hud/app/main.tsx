@@ -14,6 +14,7 @@ import { followNotes } from "../state/notes_of.ts";
 import { followTraces, known } from "../state/opened.ts";
 import { followPalette } from "../state/palette.ts";
 import { followRecent } from "../state/recent.ts";
+import { followViews } from "../state/saved.ts";
 import { failure, load, start } from "../state/session.ts";
 import { view } from "../state/view.ts";
 import { followPart } from "../state/within.ts";
@@ -40,6 +41,7 @@ start().then(
     followNotes();
     followHistory();
     followRecent();
+    void followViews();
     followLive(say);
     followPart();
     effect(() => {

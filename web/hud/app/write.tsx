@@ -7,7 +7,7 @@ import { say } from "../parts/live.tsx";
 import { cursor, drawn } from "../parts/timeline/window.ts";
 import { addNote, asFile, changeNote, merge, notesOf, place as kept, readNotes, savedIn } from "../state/notes_of.ts";
 import { note } from "../state/notes.ts";
-import { dropView, saved, saveView, showView } from "../state/saved.ts";
+import { dropView, saved, saveView, showView, viewsFile } from "../state/saved.ts";
 import { shown, trace } from "../state/view.ts";
 import { writing } from "../state/writing.ts";
 import { PinWindow } from "../more/pin.tsx";
@@ -140,6 +140,9 @@ function ViewWindow(props: { onClose: () => void }) {
           </li>
         ))}
       </ul>
+      <p class="about" data-part="views-place">
+        {viewsFile() ? `Saved views are kept in ${visible(viewsFile() ?? "")}, for all traces.` : "Saved views are kept in this browser, for all traces."}
+      </p>
     </Dialog>
   );
 }

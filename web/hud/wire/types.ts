@@ -21,6 +21,7 @@ export interface Answers {
   switch: SwitchDetail;
   thread_states: ThreadStates;
   verdict: PartVerdict;
+  views: NotesFile;
 }
 
 /** Facts about the rows of answers in Arrow, by question. */
@@ -558,7 +559,7 @@ together: boolean, };
 /** A finding that names a process. */
 export type NamedFinding = { finding: string, hits: Array<number>, };
 
-/** Notes of a trace. */
+/** Notes of a trace, or what else the page keeps in a file. */
 export type NotesFile = { 
 /** The file; none: the trace has none beside it, and notes can only be downloaded. */
 file: string | null, 

@@ -9,8 +9,9 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { tableFromIPC } from "@uwdata/flechette";
@@ -31,8 +32,10 @@ let browser;
 const own = [];
 
 /** Starts a server of the program that ETWHY_PROGRAM names; it ends with `stop`. Its name for `open`. */
-export async function startServer(args) {
-  const child = spawn(process.env.ETWHY_PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"] });
+export async function startServer(args, configuration = mkdtempSync(join(tmpdir(), "etwhy-configuration-"))) {
+  // What the user saved is none of the tests' business.
+  const env = { ...process.env, XDG_CONFIG_HOME: configuration, APPDATA: configuration };
+  const child = spawn(process.env.ETWHY_PROGRAM, args, { stdio: ["ignore", "pipe", "pipe"], env });
   own.push(child);
   const said = [];
   child.stderr.on("data", (data) => said.push(String(data)));

@@ -270,3 +270,30 @@ test("pinned views stand in the saved report as they were, with what was written
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("saved views are kept in the user's configuration, and come back in another browser", { skip }, async () => {
+  const configuration = mkdtempSync(join(tmpdir(), "etwhy-configuration-"));
+  const name = await startServer(["serve", "--quiet", "--no-open", trace], configuration);
+  const list = (page) => page.getByRole("dialog", { name: "Saved views" });
+  const show = async (page) => {
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type(">save this view");
+    await page.keyboard.press("Enter");
+  };
+  const { page, wrong, context } = await ready(name);
+  await show(page);
+  await list(page).getByRole("textbox").fill("mine");
+  await page.keyboard.press("Enter");
+  const file = join(configuration, "etwhy", "views", "saved.json");
+  for (let i = 0; i < 100 && !existsSync(file); i += 1) await page.waitForTimeout(100);
+  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")).views.map((one) => [one.name, one.panel]), [["mine", "overview"]]);
+  await context.close();
+  const again = await ready(name);
+  await show(again.page);
+  assert.match(await list(again.page).innerText(), /mine[\s\S]*saved\.json/);
+  await list(again.page).getByRole("button", { name: "Remove mine" }).click();
+  for (let i = 0; i < 100 && JSON.parse(readFileSync(file, "utf8")).views.length > 0; i += 1) await again.page.waitForTimeout(100);
+  assert.deepEqual(JSON.parse(readFileSync(file, "utf8")).views, []);
+  assert.deepEqual([wrong, again.wrong], [[], []]);
+  await again.context.close();
+});

@@ -41,13 +41,18 @@ pub fn load_tags(files: &[PathBuf]) -> anyhow::Result<bool> {
     Ok(any)
 }
 
-/// Where facts lie that are always used.
-pub fn configured() -> Vec<PathBuf> {
+/// The folder of what the user configured: `etwhy` in ~/.config or %APPDATA%.
+pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".config"));
     let folder = if cfg!(windows) { set("APPDATA") } else { set("XDG_CONFIG_HOME").or_else(home) };
+    folder.map(|folder| folder.join("etwhy"))
+}
+
+/// Where facts lie that are always used.
+pub fn configured() -> Vec<PathBuf> {
     let names = ["knowledge.csv", "knowledge.tsv"];
-    folder.map_or_else(Vec::new, |folder| names.map(|name| folder.join("etwhy").join(name)).to_vec())
+    folder().map_or_else(Vec::new, |folder| names.map(|name| folder.join(name)).to_vec())
 }
 
 fn read(file: &Path) -> std::io::Result<String> {

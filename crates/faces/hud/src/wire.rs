@@ -54,6 +54,7 @@ fn text() -> String {
         ("switch", types.name::<api::switch::SwitchDetail>()),
         ("thread_states", types.name::<api::thread_states::ThreadStates>()),
         ("verdict", types.name::<api::verdict::Verdict>()),
+        ("views", types.name::<front::notes::Notes>()),
     ];
     let facts = [
         ("butterfly", types.name::<api::butterfly::Facts>()),

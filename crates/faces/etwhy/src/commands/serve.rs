@@ -112,6 +112,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         upload_bytes: args.max_upload,
         temp_dir: args.trace.temp_dir.clone(),
         memory: args.memory_limit.or_else(|| etwhy_child::machine_memory().map(|all| all / 4 * 3)),
+        views: crate::knowledge::folder().map(|folder| folder.join("views")),
     };
     let store = store::given(&args.trace.traces, &args.folder)?;
     let is_store = store.is_some();

@@ -74,7 +74,11 @@ impl Server {
 
     /// Starts it and waits until it answers.
     pub fn at_once<T: AsRef<OsStr>>(arguments: &[T]) -> Server {
-        let mut child = ETWHY.command(&["serve", "--quiet"]).args(arguments).stdout(Stdio::piped()).started();
+        // What the user saved is none of the tests' business.
+        let nowhere = std::env::temp_dir().join(format!("etwhy-no-configuration-{}", std::process::id()));
+        let mut command = ETWHY.command(&["serve", "--quiet"]);
+        command.args(arguments).env("XDG_CONFIG_HOME", &nowhere).env("APPDATA", &nowhere);
+        let mut child = command.stdout(Stdio::piped()).started();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let rest = line.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));

@@ -12,6 +12,7 @@ pub mod said;
 pub(crate) mod session;
 pub mod slot;
 pub mod store;
+mod views;
 
 use crate::fault::Fault;
 use crate::folders::Folders;
@@ -58,6 +59,8 @@ pub struct Policy {
     pub temp_dir: Option<PathBuf>,
     /// Memory that the process of a trace may take.
     pub memory: Option<u64>,
+    /// Folder of views that are saved; none: they stay in the browser.
+    pub views: Option<PathBuf>,
 }
 
 /// What all requests share.
@@ -67,6 +70,7 @@ pub struct Front {
     folders: Folders,
     upload_bytes: u64,
     temp_dir: Option<PathBuf>,
+    views: Option<PathBuf>,
     limits: Limits,
     doors: Arc<Doors>,
     slots: RwLock<Vec<Arc<Slot>>>,
@@ -99,13 +103,14 @@ pub fn start(
     options: &Options,
 ) -> Result<Running<Front>, String> {
     let port = Port::open(options)?;
-    let Policy { readonly, folders, upload_bytes, temp_dir, memory } = policy;
+    let Policy { readonly, folders, upload_bytes, temp_dir, memory, views } = policy;
     let front = Arc::new(Front {
         launcher,
         readonly,
         folders: Folders::new(&folders),
         upload_bytes,
         temp_dir,
+        views,
         limits: Limits { time: None, memory },
         doors: port.doors.clone(),
         slots: RwLock::default(),
@@ -267,6 +272,7 @@ async fn ask(
         "close" => opening::close_trace(&front, body),
         "folder" => opening::folder(&front, body),
         "notes" => notes::notes(&front, body),
+        "views" => views::views(&front, body),
         _ if crate::api::ALL.iter().any(|endpoint| endpoint.name == name) => {
             return relay::ask(front, &name, body).await;
         }

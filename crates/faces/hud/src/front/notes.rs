@@ -1,4 +1,4 @@
-//! Notes on a trace, kept in a file beside it: `x.etl.notes.json`.
+//! Notes on a trace, kept in a file beside it: `x.etl.notes.json`. And any other object that the page keeps in a file (`views.rs`).
 //!
 //! What they mean is the page's business; here they are a JSON object of limited size. Who saves says which version he read, so that two
 //! pages do not write over each other.
@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use ts_rs::TS;
 
 /// Bytes of the file.
@@ -26,7 +26,7 @@ struct Body {
     version: Option<String>,
 }
 
-/// Notes of a trace.
+/// Notes of a trace, or what else the page keeps in a file.
 #[derive(Serialize, TS)]
 #[ts(rename = "NotesFile")]
 pub(crate) struct Notes {
@@ -52,31 +52,48 @@ pub(super) fn notes(front: &Front, body: Value) -> Result<Reply, Fault> {
             if notes.is_some() {
                 return Err(Fault::Forbidden(why));
             }
-            return Reply::json(&Notes { file: None, why: Some(why), notes: None, version: String::new() });
+            return Reply::json(&Notes::nowhere(why));
         }
     };
-    let there = read(&file)?;
-    if let Some(notes) = notes {
-        if front.readonly {
+    Reply::json(&kept(&file, front.readonly, notes, version)?)
+}
+
+impl Notes {
+    /// There is no file, and why.
+    pub(super) fn nowhere(why: String) -> Notes {
+        Notes { file: None, why: Some(why), notes: None, version: String::new() }
+    }
+}
+
+/// What a file holds, after what is given was kept there, if it was made of the `version` that is there.
+pub(super) fn kept(
+    file: &Path,
+    readonly: bool,
+    given: Option<serde_json::Map<String, Value>>,
+    version: Option<String>,
+) -> Result<Notes, Fault> {
+    let there = read(file)?;
+    if let Some(given) = given {
+        if readonly {
             return Err(Fault::Forbidden("this server was started with --readonly".to_owned()));
         }
         if version.is_some_and(|version| version != version_of(there.as_deref())) {
-            return Err(Fault::NotNow("somebody else changed the notes meanwhile".to_owned()));
+            return Err(Fault::NotNow(format!("somebody else changed {} meanwhile", file.display())));
         }
-        let text = serde_json::to_vec_pretty(&notes).map_err(Fault::wrong)?;
+        let text = serde_json::to_vec_pretty(&given).map_err(Fault::wrong)?;
         if text.len() as u64 > MOST {
-            return Err(Fault::TooLarge("notes have 1 MB at most".to_owned()));
+            return Err(Fault::TooLarge(format!("{} has 1 MB at most", file.display())));
         }
         let cannot = |error| Fault::Forbidden(format!("{}: {error}", file.display()));
         // Under its name there is always a whole file.
-        etwhy_export::replace_file(&file, |out| Ok(out.write_all(&text)?)).map_err(cannot)?;
+        etwhy_export::replace_file(file, |out| Ok(out.write_all(&text)?)).map_err(cannot)?;
     }
-    let text = read(&file)?;
+    let text = read(file)?;
     let version = version_of(text.as_deref());
     let notes = text.map(|text| serde_json::from_slice::<Value>(&text)).transpose();
     let notes = notes.map_err(|error| Fault::Wrong(format!("{}: {error}", file.display())))?;
-    let why = front.readonly.then(|| "this server was started with --readonly".to_owned());
-    Reply::json(&Notes { file: Some(file.display().to_string()), why, notes, version })
+    let why = readonly.then(|| "this server was started with --readonly".to_owned());
+    Ok(Notes { file: Some(file.display().to_string()), why, notes, version })
 }
 
 /// The file beside a trace that is a file.
@@ -90,7 +107,7 @@ fn file_of(slot: &Slot) -> Option<PathBuf> {
     Some(path.with_file_name(name))
 }
 
-fn read(file: &PathBuf) -> Result<Option<Vec<u8>>, Fault> {
+fn read(file: &Path) -> Result<Option<Vec<u8>>, Fault> {
     match std::fs::symlink_metadata(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Ok(facts) if facts.is_file() && facts.len() <= MOST => {}

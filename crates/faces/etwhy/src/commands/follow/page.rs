@@ -42,6 +42,7 @@ impl FollowArgs {
         let policy = Policy {
             folders: vec![folder.to_owned()],
             memory: etwhy_child::machine_memory().map(|all| all / 4 * 3),
+            views: crate::knowledge::folder().map(|folder| folder.join("views")),
             ..Policy::default()
         };
         let shown = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
