@@ -164,12 +164,15 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// All findings that were found in any of the traces.
+/// What the recordings lost is no change of the machine: it is said of each trace, before all comparisons.
+const LOSSES: &str = "trace.events-lost";
+
+/// All findings that were found in any of the traces, but for losses.
 pub fn compare(sides: &[Side<'_>], scales: &[Scale]) -> Vec<Verdict> {
     let rules = etwhy_rules::builtin().unwrap_or_default();
     let unknown = Costs { observed: Observed::Samples, elapsed: false };
     let costs = |id: &str| rules.iter().find(|rule| rule.id == id).map_or(unknown, Costs::by_rule);
-    let keys = keys(sides).into_iter();
+    let keys = keys(sides).into_iter().filter(|key| key.id != LOSSES);
     let mut all: Vec<Verdict> = keys.map(|key| verdict(sides, scales, key, costs(key.id))).collect();
     all.sort_by(|a, b| {
         b.severity.cmp(&a.severity).then_with(|| a.id.cmp(&b.id)).then_with(|| a.culprit.cmp(&b.culprit))
