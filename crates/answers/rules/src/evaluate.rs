@@ -129,8 +129,9 @@ pub fn evaluate_all(db: &Database, rules: &[Rule], threads: usize) -> Result<Vec
         Ok((outcome.severity.unwrap_or(rule.severity), outcome))
     };
     let threads = threads.min(rows / ROWS_PER_THREAD + 1);
-    let mut outcomes: Vec<(Severity, Outcome)> =
-        parallel::map(threads, read, || Engine::new(db), asked).into_iter().collect::<Result<_, SqlError>>()?;
+    let mut outcomes: Vec<(Severity, Outcome)> = parallel::map(threads, read, || Engine::new(db), asked)
+        .into_iter()
+        .collect::<Result<_, SqlError>>()?;
     withdraw_all_clear(rules, &mut outcomes);
     let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
     outcomes.sort_by(|(severity_a, a), (severity_b, b)| {

@@ -23,8 +23,9 @@ pub fn map<S, T: Send, R: Send>(
     let mut all = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
         let own = run();
-        let join =
-            |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
+            thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p))
+        };
         others.into_iter().map(join).fold(own, |mut all, more| {
             all.extend(more);
             all
@@ -41,10 +42,15 @@ mod tests {
     #[test]
     fn results_are_in_order_whoever_made_them() {
         for threads in [0, 1, 2, 7, 200] {
-            let squares = map(threads, (0..100_u64).collect(), || 0_u64, |count, n| {
-                *count += 1;
-                (n * n, *count)
-            });
+            let squares = map(
+                threads,
+                (0..100_u64).collect(),
+                || 0_u64,
+                |count, n| {
+                    *count += 1;
+                    (n * n, *count)
+                },
+            );
             assert!(squares.iter().enumerate().all(|(n, (square, _))| *square == (n * n) as u64));
             // Each thread counts what it has done itself.
             let firsts = squares.iter().filter(|(_, count)| *count == 1).count();

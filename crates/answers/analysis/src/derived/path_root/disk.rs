@@ -46,9 +46,8 @@ impl Disks {
             }
         }
         let (readers, writers) = cached_users(db, systems, &cached);
-        let user = |users: &HashMap<String, i64>, file: Option<i64>| {
-            users.get(files.get(file?)?.path()?).copied()
-        };
+        let user =
+            |users: &HashMap<String, i64>, file: Option<i64>| users.get(files.get(file?)?.path()?).copied();
         for row in &db.read_or_empty::<DiskIoRow>() {
             let disk = row.disk();
             let (begun, done) = (row.ts_ns().saturating_sub(row.service_ns()), row.ts_ns());
