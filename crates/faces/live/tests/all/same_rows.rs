@@ -131,7 +131,7 @@ fn is_raw(bytes: &[u8]) -> bool {
     let size =
         |at: usize| bytes.get(at..at + 4).map(|four| u32::from_le_bytes(four.try_into().unwrap()) as usize);
     let Some(first @ 1024..) = size(0) else { return false };
-    bytes.len() % first == 0 && (0..bytes.len()).step_by(first).all(|at| size(at) == Some(first))
+    bytes.len().is_multiple_of(first) && (0..bytes.len()).step_by(first).all(|at| size(at) == Some(first))
 }
 
 #[test]
