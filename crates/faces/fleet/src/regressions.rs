@@ -192,14 +192,14 @@ mod tests {
         assert!(covered >= 16, "{covered} of 20 intervals hold the truth");
     }
 
-    /// Fewer than one in twenty quiet fleets may be accused; 1,000 of them tell.
+    /// Fewer than one in twenty quiet fleets may be accused; 4,000 of them tell.
     #[test]
     fn quiet_fleets_are_left_alone() {
-        let alarms = (0..1_000)
+        let alarms = (0..4_000)
             .filter(|seed| regressions(&fleet(10_000 + seed, 30, 12, 1.0)).iter().any(|found| found.certain))
             .count();
-        println!("{alarms} of 1,000 quiet fleets were accused");
-        assert!(alarms <= 50, "{alarms} of 1,000");
+        println!("{alarms} of 4,000 quiet fleets were accused");
+        assert!(alarms <= 200, "{alarms} of 4,000");
     }
 
     #[test]

@@ -78,6 +78,10 @@ impl Recorder<'_> {
                 "everything is kept in files anyhow: `etwhy record stop -o FILE` ends the recording"
                     .to_owned(),
             )),
+            // Who is who is told by another session: behind the end nobody would end that one.
+            _ if journal.phase != Phase::Running => Err(Refused(
+                "the recording is not running: `etwhy record stop -o FILE` collects what it has".to_owned(),
+            )),
             Mode::Ring { .. } => {
                 let (files, _) = self.write_ring(&mut journal)?;
                 self.save(&journal)?;
