@@ -101,11 +101,7 @@ fn moments(files: &[EtlFile]) -> Vec<(i64, i64)> {
         let whole = covers(file);
         let others: Vec<&EtlFile> = files.iter().filter(|other| session(other) == session(file)).collect();
         let (Some((first, last)), 2..) = (data(file), others.len()) else { return whole };
-        let next = others
-            .into_iter()
-            .filter_map(&data)
-            .map(|other| other.0)
-            .filter(|begin| *begin > first);
+        let next = others.into_iter().filter_map(&data).map(|other| other.0).filter(|begin| *begin > first);
         (first, next.min().map_or(whole.1, |next| whole.1.min(next).max(last)))
     };
     files.iter().map(of).collect()
