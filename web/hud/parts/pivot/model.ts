@@ -102,8 +102,7 @@ export function searched(tableName: string, group: string[]): string[] {
 
 const WORDS: Record<string, string> = { upid: "process", utid: "thread", stack_id: "stack", frame_id: "frame", image_id: "image", file_id: "file", event_type_id: "event type" };
 /** Names of columns that are no words. */
-const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused" };
-const ACRONYMS = new Set(["cpu", "dpc", "isr", "pid", "tid", "gc", "jit", "ip"]);
+const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused", cpu: "CPU", dpc: "DPC", isr: "ISR", pid: "PID", tid: "TID", gc: "GC", jit: "JIT", ip: "IP" };
 const UNITS = /_(ns|bytes|percent|mhz|j|wh)$/;
 
 /** A column's name for people. */
@@ -116,7 +115,7 @@ export function title(key: string): string {
       if (part.endsWith(`_${id}`)) return `${part.slice(0, -id.length - 1).replaceAll("_", " ")} ${word}`;
     }
     const bare = part.replace(UNITS, "");
-    return SPELLED[bare] ?? bare.split("_").map((word) => (ACRONYMS.has(word) ? word.toUpperCase() : word)).join(" ");
+    return SPELLED[bare] ?? bare.replaceAll("_", " ");
   });
   return parts.join(" · ");
 }
