@@ -22,6 +22,7 @@ pub static FILES: &[(&str, &str)] = &[
     ("process_or_program", include_str!("../views/process_or_program.sql")),
     ("product_process", include_str!("../views/product_process.sql")),
     ("registry_by_key", include_str!("../views/registry_by_key.sql")),
+    ("standstill", include_str!("../views/standstill.sql")),
     ("wait_root", include_str!("../views/wait_root.sql")),
     ("waits_by_stack", include_str!("../views/waits_by_stack.sql")),
     ("who_made_whom_wait", include_str!("../views/who_made_whom_wait.sql")),
