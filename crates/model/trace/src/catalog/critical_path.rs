@@ -8,6 +8,10 @@
 //! time is charged to the wait itself with its reason. So every nanosecond of the stretch stands in exactly one row, and
 //! the rows add up to its length.
 //!
+//! Of two that a thread had asked at the same time and waited for one after the other, the one that answered last made it wait since it was
+//! asked: it has the time in which the thread waited for the other one, which would have ended nothing sooner by being quicker. What the thread itself
+//! did meanwhile stays its own. This needs the stacks of both waits, because a lock that is handed over looks the same.
+//!
 //! Which stretches: those asked for (`etwhy path`); else every delay of a window (table `ui_delay`), and of each process and wait
 //! reason the eight longest waits of 5 ms or more that another thread ended, unless the thread had no work (classes `queue`,
 //! `condition`, `sleep` of table `wait_chain`).
@@ -19,6 +23,7 @@
 //! are missing is unknown from there on, until something tells who runs. Where no stretch was
 //! asked for, the last half million runs are kept: the begin of a delay before that is unknown too.
 
+mod forks;
 mod runs;
 mod walk;
 
@@ -36,7 +41,7 @@ use etwhy_knowledge::WaitClass;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use runs::Runs;
 use std::collections::BTreeMap;
-use walk::{Kind, Link, MOST_LINKS, Piece, path, until};
+use walk::{Kind, MOST_LINKS, Piece, Walked, path, until};
 
 define_table! {
     /// Critical paths: for each stretch of a thread the chain of causes, latest first.
@@ -167,7 +172,7 @@ struct Followed {
     utid: u32,
     from: i64,
     to: i64,
-    links: Vec<Link>,
+    walked: Walked,
 }
 
 /// A long wait, and the stack at its end.
@@ -212,9 +217,13 @@ impl Analysis for Paths {
         }
         let (Some(_), Some(_)) = (event.u64(0), event.u64(1)) else { return };
         let asked = !cx.inputs.all::<Stretch>().is_empty();
-        self.runs.switch(event, cx, asked);
+        let switch = cx.model.switches.current;
+        let woken = self.wakers.remove(&switch.new_utid);
+        let waker = woken.filter(|woken| switch.ready.is_some_and(|ready| ready.ns == woken.0));
+        let waker = waker.map_or(NO_STACK, |waker| waker.1);
+        self.runs.switch(event, cx, asked, waker);
         if !asked {
-            self.long_wait(event, cx);
+            self.long_wait(event, cx, waker);
         }
     }
 
@@ -228,9 +237,9 @@ impl Analysis for Paths {
                     self.beyond += 1;
                     continue;
                 }
-                let links = path(&self.runs.threads, &end.model.switches, utid, from, to);
-                self.links += links.len();
-                all.push(Followed { origin: "asked", utid, from, to, links });
+                let walked = path(&self.runs.threads, &end.model.switches, utid, from, to);
+                self.links += walked.links.len();
+                all.push(Followed { origin: "asked", utid, from, to, walked });
             }
         }
         all.append(&mut self.found);
@@ -244,10 +253,11 @@ impl Analysis for Paths {
         end.ledger.count(&PATHS_BEYOND_LIMIT, self.beyond);
         // A session that was stopped or taken: what threads did last goes on for nobody knows how long.
         let (_, ceased) = end.model.cpus.observed(end.span_ns);
-        for (path_id, mut path) in all.into_iter().enumerate() {
-            path.links = until(ceased, path.utid, path.from, path.to, path.links);
+        for (path_id, path) in all.into_iter().enumerate() {
+            let links = forks::decide(path.walked, end, &mut classes);
+            let links = until(ceased, path.utid, path.from, path.to, links);
             let whole = path.to.saturating_sub(path.from).max(1);
-            for (position, link) in path.links.iter().enumerate() {
+            for (position, link) in links.iter().enumerate() {
                 let class = (link.kind == Kind::Wait)
                     .then(|| classes.class(end, link.reason.unwrap_or(u8::MAX), link.ticket, NO_STACK));
                 self.rows.push(CriticalPathRow {
@@ -315,9 +325,9 @@ impl Paths {
             return None;
         }
         self.runs.look_at_open(event, cx);
-        let links = path(&self.runs.threads, &cx.model.switches, utid, from, to);
-        self.links += links.len();
-        Some(Followed { origin, utid, from, to, links })
+        let walked = path(&self.runs.threads, &cx.model.switches, utid, from, to);
+        self.links += walked.links.len();
+        Some(Followed { origin, utid, from, to, walked })
     }
 
     /// Keeps the stack of the thread that ends a wait which may be followed: what the wait was for may stand there alone.
@@ -332,10 +342,8 @@ impl Paths {
     }
 
     /// Follows the wait that a context switch has ended if another thread ended it and it is one of the longest of its kind.
-    fn long_wait(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
+    fn long_wait(&mut self, event: &Event<'_>, cx: &mut Context<'_>, waker: i32) {
         let switch = cx.model.switches.current;
-        let woken = self.wakers.remove(&switch.new_utid);
-        let waker = woken.filter(|woken| switch.ready.is_some_and(|ready| ready.ns == woken.0));
         let (Some(wait_ns), Some(ready_ns), Some(prev)) = (switch.wait_ns, switch.ready_ns, switch.prev)
         else {
             return;
@@ -369,14 +377,13 @@ impl Paths {
         let to = event.ns.saturating_sub(ready_ns);
         let from = to.saturating_sub(wait_ns);
         let Some(followed) = self.follow("wait", utid, from, event, to, cx) else { return };
-        self.walked += followed.links.len();
+        self.walked += followed.walked.links.len();
         let ticket = cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(utid));
         let waits = self.waits.entry(key).or_default();
         if let Some(at) = shortest {
             let dropped = waits.swap_remove(at);
-            self.links = self.links.saturating_sub(dropped.followed.links.len());
+            self.links = self.links.saturating_sub(dropped.followed.walked.links.len());
         }
-        let waker = waker.map_or(NO_STACK, |waker| waker.1);
         waits.push(LongWait { followed, reason: prev.reason, ticket, waker });
     }
 

@@ -12,6 +12,8 @@
 //!
 //! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
 //! reach back to before the first switch of a thread, beyond its last one, or over missing buffers, end the path as *unknown*.
+//! Of two threads that were asked at the same time, the one that was waited for first has the time, whichever answered last (`critical_path`
+//! looks at the stacks of such waits, and names the last).
 
 use super::{Index, Range, State, Switches};
 use crate::operators::add;

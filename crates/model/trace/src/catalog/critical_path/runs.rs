@@ -81,8 +81,8 @@ fn cut(piece: &mut Piece, ns: i64, cpus: &Cpus) -> bool {
 }
 
 impl Runs {
-    /// A context switch. `all`: nothing may be forgotten.
-    pub fn switch(&mut self, event: &Event<'_>, cx: &mut Context<'_>, all: bool) {
+    /// A context switch. `all`: nothing may be forgotten. `waker`: the stack of the thread that has ended a long wait of the one that comes.
+    pub fn switch(&mut self, event: &Event<'_>, cx: &mut Context<'_>, all: bool, waker: i32) {
         let switch = cx.model.switches.current;
         let cpu = event.record.cpu;
         let index = usize::from(cpu);
@@ -158,6 +158,7 @@ impl Runs {
                 true => cx.stack_ticket_if_recorded(event, Some(switch.new_tid), Some(new)),
                 false => NO_STACK,
             },
+            waker,
             interrupted: 0,
             routine: None,
             after: queue.after,
@@ -334,7 +335,7 @@ mod tests {
         let mut piece = Piece::unseen(2, i64::MAX, 1);
         assert_eq!(cut(&mut piece, 40, &cpus), !gaps.is_empty());
         let pieces: VecDeque<Piece> = [piece].into_iter().chain(behind.iter().copied()).collect();
-        let links = path(&[pieces], &Switches::default(), 0, 0, 40);
+        let links = path(&[pieces], &Switches::default(), 0, 0, 40).links;
         links.iter().map(|link| (link.kind, link.from, link.to)).collect()
     }
 
