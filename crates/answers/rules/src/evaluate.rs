@@ -224,6 +224,10 @@ fn ask(engine: &Engine, rule: &Rule, facts: &Facts, turn: &Turn) -> Outcome {
         (Answer::Found, _) => outcome.caveats.extend(facts.caveats(rule)),
         _ => {}
     }
+    if rule.over == Subject::Trace && !facts.stacks {
+        outcome.hits.iter_mut().for_each(Hit::is_for_whom_unknown);
+        outcome.severity = outcome.hits.iter().map(|hit| hit.severity).max();
+    }
     if let Some(loss) = facts.loss.filter(|_| rule.cost_of == Some(CostOf::Samples)) {
         outcome.hits.iter_mut().for_each(|hit| hit.is_missing_samples(&loss));
     }
@@ -234,6 +238,14 @@ impl Hit {
     /// What tells its culprit from others of that name in any recording; a process id does not.
     pub fn role(&self) -> Option<&str> {
         self.instance.as_ref().filter(|i| i.label.starts_with(&self.culprit))?.role.as_deref()
+    }
+
+    /// The System process works for drivers and for parts of Windows: only stacks tell for which, and itself it is not to blame.
+    fn is_for_whom_unknown(&mut self) {
+        if self.culprit == "System" && self.culprit_kind == "process" && self.severity > Severity::Info {
+            self.severity = Severity::Info;
+            self.headline.push_str("; for which driver or part of Windows cannot be determined, because stacks were not recorded");
+        }
     }
 
     /// Its cost is a sum over samples, of which some are missing.
@@ -365,7 +377,7 @@ fn hit(rule: &Rule, rows: &Table, row: u32, around: &Surroundings<'_>) -> Hit {
         let kind = if column == "culprit" { text("culprit_kind") } else { None };
         around.class(&text(column)?, kind.as_deref().unwrap_or_default())
     };
-    let fix = if culprit.starts_with("[unknown]") {
+    let fix = if culprit.starts_with("[unknown]") && text("fix").is_none() {
         // Nobody can restart or update what has no name.
         UNNAMED.to_owned()
     } else {

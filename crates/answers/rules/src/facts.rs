@@ -39,6 +39,8 @@ pub struct Facts {
     unsampled: Option<String>,
     /// What is missing of the samples.
     pub loss: Option<Loss>,
+    /// Stacks were recorded.
+    pub stacks: bool,
 }
 
 /// From this share on, what is missing could hide a finding: it is also the share from which `trace.events-lost` is more than a remark.
@@ -85,6 +87,7 @@ impl Facts {
             unobserved: None,
             unsampled: None,
             loss: Loss::read(db),
+            stacks: false,
         };
         let mut read = 0.0;
         for row in &db.read_or_empty::<EventTypeRow>() {
@@ -92,6 +95,7 @@ impl Facts {
             facts.providers.insert(row.provider().to_owned());
             if row.provider() == KERNEL {
                 let name = row.name();
+                facts.stacks |= name.starts_with("StackWalk/");
                 facts.events.insert(name.to_owned());
                 facts.events.extend(name.rsplit('/').next().map(str::to_owned));
                 let group = row.task().zip(row.opcode_name());

@@ -16,7 +16,7 @@
 //! had asked a filter about calls of these processes (a minifilter, a callback of the registry or of process starts, a hook of system calls), its
 //! part is taken off theirs, and the filter is the root if it has most: by the samples of runs, at least ten, or by the stack of a sleep: a wait
 //! for anything else is nobody's. Where only several together have half of what a process did, `did` names them. What System writes for the cache
-//! is charged to the program that wrote more than half of what programs wrote to that file.
+//! is charged to the program that wrote more than half of what programs wrote to that file, and to nobody (`unknown_ns`) where none is known.
 //!
 //! # What fools it
 //!
@@ -280,7 +280,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
         let nobody = cause == Cause::Processor && row.displaced_by_utid().is_none();
         let charged = row.displaced_by_utid().unwrap_or_else(|| row.utid());
         let mut piece = |from: i64, to: i64, (upid, utid): (i64, i64), cause| {
-            if nobody && cause == Cause::Processor {
+            if nobody && cause == Cause::Processor || upid == disk::NOBODY_KNOWN {
                 add(&mut path.unknown_ns, to.saturating_sub(from));
                 return;
             }

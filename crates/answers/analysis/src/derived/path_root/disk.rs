@@ -1,7 +1,7 @@
 //! Who had the disk while somebody waited for it: a transfer that stands in a queue waits for those that were asked for before it. What
 //! was asked for later and done earlier overtook it (drives serve several at once); it says nothing about why this one took long. An urgent
 //! transfer waits for one of low priority only if that is under way already: Windows holds the others back for it. What System writes for the
-//! cache is the program's that wrote the file, and what it reads ahead the program's that reads it.
+//! cache is the program's that wrote the file, and what it reads ahead the program's that reads it; where that one is not known, nobody's.
 
 use crate::derived::disk_cost::is_low;
 use crate::operators::add;
@@ -9,6 +9,9 @@ use etwhy_table::Database;
 use etwhy_trace::catalog::{disk_io::DiskIoRow, file::FileRow, file_io::FileUsageRow};
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
+
+/// Whose transfers System's are, where nothing tells for whom it makes them.
+pub(super) const NOBODY_KNOWN: i64 = -3;
 
 /// A part of a wait, and the process and thread whose transfer was served then, if it was another's.
 pub(super) type Part = (i64, i64, Option<(i64, i64)>);
@@ -58,7 +61,7 @@ impl Disks {
                     "write" => Some(&writers),
                     _ => None,
                 };
-                upid = users.and_then(|users| user(users, row.file_id())).unwrap_or(upid);
+                upid = users.and_then(|users| user(users, row.file_id())).unwrap_or(NOBODY_KNOWN);
             }
             let low = is_low(row.priority());
             if begun < done {
@@ -93,7 +96,7 @@ impl Disks {
                     continue;
                 }
                 let (since, until) = (since.max(at), until.min(begun).min(to));
-                if other < 0 || other == upid || asked > start || since >= until {
+                if other == -1 || other == upid || asked > start || since >= until {
                     continue;
                 }
                 if at < since {
@@ -157,6 +160,16 @@ mod tests {
             [(6, 10, Some((1, 10))), (10, 30, Some((1, 10))), (30, 40, None)]
         );
         assert_eq!(disks.parts(20, 1, 6, 40), [(6, 40, None)], "its own transfers are its own");
+        let system = |other| (0, 30, 0, other, 10, false);
+        for (other, expected) in [
+            (-1, vec![(6, 40, None)]),
+            (NOBODY_KNOWN, vec![(6, 30, Some((NOBODY_KNOWN, 10))), (30, 40, None)]),
+        ] {
+            let mut disks =
+                Disks { served: HashMap::from_iter([(0, vec![system(other)])]), ..Disks::default() };
+            disks.asked.insert(20, vec![(5, 40, 30, 0, false)]);
+            assert_eq!(disks.parts(20, 2, 6, 40), expected);
+        }
         assert_eq!(disks.parts(21, 3, 6, 40), [(6, 40, None)], "it asked for nothing");
         assert_eq!(disks.parts(20, 2, 40, 50), [(40, 50, None)], "behind it");
         // A drive that serves several at once: what was asked for at 6 is done at 30, before what was asked for at 5.
