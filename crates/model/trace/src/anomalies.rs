@@ -44,6 +44,7 @@ etwhy_etl::define_anomalies! {
     ALPC_DOUBTFUL "alpc_pairs_doubtful" DataLoss Analysis "ALPC messages sent before and received after a place where buffers may be missing: their ids may have been used again in between, so they are shown as two messages.";
     KERNEL_CLASS_STOPPED "kernel_class_stopped" Warning Recording "Kinds of kernel events that came all the time and then no more, while the recording went on: another program has probably taken the kernel session or changed it. Table `kernel_class` says which and when.";
     LOSSES_OUTSIDE_PART "losses_outside_part" Info Recording "Events or buffers were lost before or behind the part that was asked for (--from, --to): in the part none is known to be missing.";
+    PART_ENDS_EARLY "part_ends_early" Info Recording "The recording goes on behind the part that was asked for (--to): what had not ended there is reported behind it, such as the delay of a window.";
     ENDS_DOUBTFUL "ends_doubtful" DataLoss Analysis "Allocations and handles that seem to end behind a place where buffers may be missing: their address may have been freed and given out again in between, so the time of their end is not told.";
     TCP_CONNECTIONS_CUT "tcp_connections_cut" Warning Analysis "More TCP connections at a time than are followed: each of these is shown in several parts, whose sums are right.";
     GROWTH_BEYOND_LIMIT "growth_series_beyond_limit" Warning Analysis "Calls of operations and processes beyond those whose cost is followed for growth laws: table `growth` lacks them.";

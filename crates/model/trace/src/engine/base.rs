@@ -5,7 +5,7 @@
 
 use super::{Output, Pass, Progress, Span, TypeState, needed};
 use crate::analysis::AnalysisSpec;
-use crate::anomalies::LOSSES_OUTSIDE_PART;
+use crate::anomalies::{LOSSES_OUTSIDE_PART, PART_ENDS_EARLY};
 use crate::catalog;
 use crate::catalog::event::RowsLater;
 use crate::event::What;
@@ -236,6 +236,7 @@ impl Base {
             pass.chosen.len()
         );
         pass.ledger.merge(&walk_ledger);
+        pass.ledger.count(&PART_ENDS_EARLY, u64::from(pass.behind));
         pass.finish(files, stats, wanted.threads)
     }
 }
