@@ -151,3 +151,19 @@ test("fields of events are keys, values and conditions, with the numbers of SQL"
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("what was open under other keys is no condition for the groups of new keys", demo, async () => {
+  const where = [{ column: "name", op: "eq", value: "DiskIo/Read" }];
+  const { page, wrong, context } = await open("demo", { hash: hashOf({ panel: "events", settings: { events: { preset: "Events by provider and name", where } } }) });
+  const asked = [];
+  page.on("request", (request) => request.url().endsWith("/pivot") && asked.push(JSON.parse(request.postData())));
+  // One row of each level: both levels are open, and their values are texts.
+  await page.getByRole("button", { name: "Remove provider from groups" }).click();
+  await settled(page);
+  assert.ok(asked.length > 0);
+  for (const { where: conditions } of asked) {
+    for (const { column, op, value } of conditions) if (column === "upid") assert.equal(typeof value, "number", `${column} ${op} ${value}`);
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

@@ -27,6 +27,7 @@ const SOME = 1000;
 export const PARTS = 60;
 /** Groups that "Open all" opens. */
 const OPENED = 400;
+const NONE: Map<string, Cell[]> = new Map();
 /** What nobody is charged with: last, as long as nobody sorts. */
 const NOBODY = /^(?:\[(?:idle|unattributed|not observed)\]|Idle(?: \(0\))?)$/i;
 
@@ -56,7 +57,10 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   // The answer before this one may be of other groups.
   const answer = useAnswer(`groups ${key}`, async (signal) => ({ rows: await askRows("pivot", question, signal), grouping }), 30);
   const root = { ...answer, value: answer.value?.rows ?? null };
-  const [open, setOpen] = useState<Map<string, Cell[]>>(new Map());
+  // Groups that are open are groups of these keys: with others, their values are no conditions, and the server refuses them.
+  const [unfolded, setUnfolded] = useState<{ of: string; paths: Map<string, Cell[]> }>({ of: grouping, paths: NONE });
+  const open = unfolded.of === grouping ? unfolded.paths : NONE;
+  const setOpen = (paths: Map<string, Cell[]>) => setUnfolded({ of: grouping, paths });
   const [children, setChildren] = useState<Map<string, Rows>>(new Map());
   const [error, setError] = useState<string | null>(null);
   const [expand, setExpand] = useState(false);
@@ -65,7 +69,6 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   const shut = useRef<Set<string> | null>(new Set());
   useEffect(() => {
     shut.current = new Set();
-    setOpen(new Map());
     setExpand(false);
   }, [grouping]);
   const id = (path: Cell[]) => JSON.stringify(path);
@@ -130,7 +133,7 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
   useLayoutEffect(() => {
     if (answer.value?.grouping !== grouping) return;
     const line = lines.find((one) => one.alone && one.open === false && shut.current !== null && !shut.current.has(id(one.path)));
-    if (line) setOpen((before) => new Map(before).set(id(line.path), line.path));
+    if (line) setOpen(new Map(open).set(id(line.path), line.path));
   }, [lines]);
 
   // All levels open one after the other: what is open decides what is asked for next.
