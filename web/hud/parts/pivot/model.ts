@@ -102,8 +102,12 @@ export function searched(tableName: string, group: string[]): string[] {
 
 const WORDS: Record<string, string> = { upid: "process", utid: "thread", stack_id: "stack", frame_id: "frame", image_id: "image", file_id: "file", event_type_id: "event type" };
 /** Names of columns that are no words. */
-const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused", cpu: "CPU", dpc: "DPC", isr: "ISR", pid: "PID", tid: "TID", gc: "GC", jit: "JIT", ip: "IP" };
+const SPELLED: Record<string, string> = { dur: "duration", op: "operation", ts: "time", imposed_wait: "wait caused" };
+/** Words of capitals, also with an s for many. */
+const CAPITALS = /^(api|clr|cpu|dns|dpc|emi|epp|etw|gc|gpo|gpu|guid|id|il|ip|irp|isr|jit|kcb|mbb|mdl|mss|nic|npu|numa|os|pdb|pid|rpc|rss|rva|sid|soc|tcp|tid|udp|ui|utc)(s?)$/;
 const UNITS = /_(ns|bytes|percent|mhz|j|wh)$/;
+
+const spelled = (name: string) => SPELLED[name] ?? name.split("_").map((word) => (word === "io" ? "I/O" : word).replace(CAPITALS, (_, letters: string, many: string) => letters.toUpperCase() + many)).join(" ");
 
 /** A column's name for people. */
 export function title(key: string): string {
@@ -112,10 +116,9 @@ export function title(key: string): string {
   const parts = key.split(".").map((part) => {
     for (const [id, word] of Object.entries(WORDS)) {
       if (part === id) return word;
-      if (part.endsWith(`_${id}`)) return `${part.slice(0, -id.length - 1).replaceAll("_", " ")} ${word}`;
+      if (part.endsWith(`_${id}`)) return `${spelled(part.slice(0, -id.length - 1))} ${word}`;
     }
-    const bare = part.replace(UNITS, "");
-    return SPELLED[bare] ?? bare.replaceAll("_", " ");
+    return spelled(part.replace(UNITS, ""));
   });
   return parts.join(" · ");
 }
