@@ -1,16 +1,17 @@
 /**
- * One box for everything: a text finds processes, threads, functions, modules, files, providers, findings, panels, settings and tables,
+ * One box for everything: a text finds processes, threads, functions, modules, files, registry keys, providers, findings, panels, settings and tables,
  * the exact name first; `>` commands; `:` runs SQL; a time or a span (`1.5s-2s`) goes there.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
-import { filesLike, namesOf, type Names } from "../state/names.ts";
+import { namesOf, pathsLike, type Names, type Path } from "../state/names.ts";
 import { foundIn, phrase } from "../state/finding.ts";
 import { addFilter, look, report, schema, set, view, zoomTo } from "../state/view.ts";
 import { Icon } from "../parts/icons.tsx";
 import { show } from "../parts/findings.tsx";
+import { FRESH } from "../parts/pivot/model.ts";
 import { commands } from "./commands.ts";
 import type { Panel } from "./panel.ts";
 
@@ -38,7 +39,7 @@ export function rangeOf(text: string): [number, number] | null {
 
 const MOST = 40;
 /** What stands first among equals. */
-const KINDS = ["time", "process", "function", "module", "file", "provider", "thread", "finding", "panel", "command", "table"];
+const KINDS = ["time", "process", "function", "module", "file", "registry key", "provider", "thread", "finding", "panel", "command", "table"];
 
 /** How well a name fits: itself, its beginning, the beginning of a word, anywhere. */
 export function fit(name: string, wanted: string): number | null {
@@ -51,7 +52,7 @@ export function fit(name: string, wanted: string): number | null {
   return /[a-z0-9]/.test(text[at - 1] ?? " ") ? 3 : 2;
 }
 
-function items(text: string, panels: Panel[], known: Names | null, files: string[]): Item[] {
+function items(text: string, panels: Panel[], known: Names | null, paths: Path[]): Item[] {
   const wanted = text.replace(/^[>:]/, "").trim().toLowerCase();
   if (text.startsWith(":")) {
     const sql = text.slice(1).trim();
@@ -94,7 +95,10 @@ function items(text: string, panels: Panel[], known: Names | null, files: string
       add({ kind: "function", text: name, more: "butterfly", run: () => { set("stacks", { tab: "butterfly", about: name }); look({ panel: "stacks" }); } }, name);
     }
     for (const module of known?.modules ?? []) add({ kind: "module", text: module, more: "filter", run: () => addFilter({ kind: "module", value: module, label: module }) }, module);
-    for (const path of files) add({ kind: "file", text: path, more: "files", run: () => { set("files", { preset: "By path", search: path, mode: null }); look({ panel: "files" }); } }, path);
+    for (const { kind, path } of paths) {
+      const [panel, preset] = kind === "file" ? ["files", "By path"] : ["registry", "By key"];
+      add({ kind, text: path, more: panel, run: () => { set(panel, { ...FRESH, preset, search: path }); look({ panel }); } });
+    }
     for (const name of known?.providers ?? []) add({ kind: "provider", text: name, more: "events", run: () => { set("events", { preset: "Events by provider and name", search: name }); look({ panel: "events" }); } }, name);
     for (const table of schema.value?.tables ?? []) {
       add(
@@ -120,7 +124,7 @@ export function Omnibox(props: { panels: Panel[] }) {
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
   const [known, setKnown] = useState<Names | null>(null);
-  const [files, setFiles] = useState<string[]>([]);
+  const [paths, setPaths] = useState<Path[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const trace = view.value.trace;
   useEffect(
@@ -148,16 +152,16 @@ export function Omnibox(props: { panels: Panel[] }) {
   );
   useEffect(() => setKnown(null), [trace]);
   useEffect(() => {
-    setFiles([]);
+    setPaths([]);
     if (text.trim().length < 3 || /^[>:]/.test(text)) return;
     const abort = new AbortController();
-    const timer = setTimeout(() => void filesLike(trace, text.trim(), abort.signal).then((found) => !abort.signal.aborted && setFiles(found)), 120);
+    const timer = setTimeout(() => void pathsLike(trace, text.trim(), abort.signal).then((found) => !abort.signal.aborted && setPaths(found)), 120);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
   }, [text, trace]);
-  const list = open && text ? items(text, props.panels, known, files) : [];
+  const list = open && text ? items(text, props.panels, known, paths) : [];
   const run = (item: Item | undefined) => {
     if (!item) return;
     item.run();

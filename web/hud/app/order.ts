@@ -14,5 +14,8 @@ export const groups = Object.keys(GROUPS).map((group) => ({
 export const ORDER: Panel[] = groups.flatMap((one) => one.panels);
 for (const panel of ORDER) nameOfPanel(panel.id, panel.title, panel.tables);
 
+/** Those that a digit goes to, from 1. */
+export const DIGITS = ["overview", "stacks", "precise", "interrupts", "threads", "files", "disk", "network", "memory"];
+
 // For `web/pictures.mjs` and tests, which go through all of them.
 (globalThis as { etwhyPanels?: string[] }).etwhyPanels = ORDER.map((panel) => panel.id);

@@ -8,7 +8,7 @@ import { Icon } from "../parts/icons.tsx";
 import { useOverPage } from "../parts/over_page.ts";
 import { WHERE } from "../state/select.ts";
 import { look, report, schema, view } from "../state/view.ts";
-import { GROUPS, groups, ORDER } from "./order.ts";
+import { DIGITS, GROUPS, groups, ORDER } from "./order.ts";
 import type { Panel } from "./panel.ts";
 
 /** What stands in the rail, with shorter words. */
@@ -139,7 +139,7 @@ export function Rail() {
         <ul>
           {[...shown, ...others.map((panel): [string, string, string] => [panel.id, ALSO[panel.id] ?? panel.title.split(/[ ,]/)[0] ?? panel.title, panel.id])].map(([id, title, icon]) => (
             <li key={id}>
-              <button type="button" aria-current={now === id ? "page" : undefined} title={ORDER.find((panel) => panel.id === id)?.about} onClick={(event) => go(id, event.shiftKey)}>
+              <button type="button" aria-current={now === id ? "page" : undefined} title={`${ORDER.find((panel) => panel.id === id)?.about ?? ""}${DIGITS.includes(id) ? ` (${DIGITS.indexOf(id) + 1})` : ""}`} aria-keyshortcuts={DIGITS.includes(id) ? String(DIGITS.indexOf(id) + 1) : undefined} onClick={(event) => go(id, event.shiftKey)}>
                 <Icon name={icon} />
                 <span class="cut" style={{ maxWidth: "54px" }}>
                   {title}

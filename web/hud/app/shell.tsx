@@ -18,7 +18,7 @@ import { Inspector } from "./inspector.tsx";
 import { Loading, Offer } from "./loading.tsx";
 import { Sending } from "./open.tsx";
 import { onDemand } from "./on_demand.tsx";
-import { ORDER } from "./order.ts";
+import { DIGITS, ORDER } from "./order.ts";
 import type { Panel } from "./panel.ts";
 import { Panes } from "./panes.tsx";
 import { Rail } from "./rail.tsx";
@@ -72,7 +72,7 @@ export function Shell() {
       { key: "\\", about: "close the second panel", run: () => look({ beside: null }) },
       { key: "0", about: "the whole trace", run: () => zoomTo(null) },
       { key: "z", about: "zoom to the selection", run: () => view.value.selection && zoomTo(view.value.selection) },
-      ...["overview", "stacks", "precise", "interrupts", "threads", "files", "disk", "network", "memory"].map((id, at) => ({
+      ...DIGITS.map((id, at) => ({
         key: String(at + 1),
         about: ORDER.find((one) => one.id === id)?.title ?? id,
         run: () => look({ panel: id }),

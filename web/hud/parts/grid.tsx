@@ -16,7 +16,7 @@ import type { GridColumn } from "./grid/column.ts";
 import { columnItems } from "./grid/column_menu.ts";
 import { scalesOf, textsOf } from "./grid/amounts.ts";
 import { leastOf } from "./grid/widths.ts";
-import { Foot } from "./grid/foot.tsx";
+import { Foot, type Deed } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
 import { mounted, type Kept } from "./grid/mounted.ts";
 import { Menu, type MenuAt } from "./pivot/menu.tsx";
@@ -49,6 +49,8 @@ export interface GridProps {
   onKey?: (event: KeyboardEvent, row: number, column: number) => boolean;
   /** Asks for a menu at a cell. */
   onMenu?: (row: number, column: number, x: number, y: number) => void;
+  /** What can be done with selected rows, from the column that has the focus. */
+  deeds?: (rows: number[], column: number) => Deed[];
   /** Rows that are in sight now. */
   onRange?: (first: number, last: number) => void;
   /** Rows that are shown without scrolling, if the grid does not fill its box. */
@@ -371,6 +373,8 @@ export function Grid(props: GridProps) {
     );
   }
   const rowsPicked = selectedRows();
+  // What was done with them is done: the rows may not be there any more.
+  const deedsOf = (list: number[]) => (props.deeds?.(list, of(column)) ?? []).map((one) => ({ ...one, run: () => { clear(); one.run(); } }));
   return (
     <>
     <div
@@ -403,7 +407,7 @@ export function Grid(props: GridProps) {
       <div class="sheet" role="presentation" style={{ height: `${count * ROW}px`, width: wide }} />
       {rows}
     </div>
-    {rowsPicked.length > 1 && <Foot sheet={sheet(rowsPicked)} numbers={columns.map((one) => one.number ?? false)} clear={clear} />}
+    {rowsPicked.length > 1 && <Foot sheet={sheet(rowsPicked)} numbers={columns.map((one) => one.number ?? false)} deeds={deedsOf(rowsPicked)} clear={clear} />}
     {menu && <Menu at={menu} label="What to do with this column" onClose={() => setMenu(null)} />}
     </>
   );

@@ -40,13 +40,21 @@ export function namesOf(trace: number): Promise<Names> {
   return found;
 }
 
+/** What is called by a path. */
+export interface Path {
+  kind: "file" | "registry key";
+  path: string;
+}
+const PATHS: [Path["kind"], string][] = [["file", "path FROM file"], ["registry key", "key AS path FROM registry_usage"]];
+
 /** Files and keys can be millions: they are looked for, not listed. */
-export async function filesLike(trace: number, text: string, signal: AbortSignal): Promise<string[]> {
-  const wanted = text.replaceAll("'", "''").replaceAll("%", "").replaceAll("\\", "\\\\").replaceAll("_", "\\_");
-  try {
-    const rows = await askRows("figures", { trace, sql: `SELECT DISTINCT path FROM file WHERE path LIKE '%${wanted}%' ESCAPE '\\' ORDER BY length(path) LIMIT 12`, limit: 12 }, signal);
-    return Array.from({ length: rows.count }, (_, row) => rows.text(row, "path"));
-  } catch {
-    return [];
-  }
+export async function pathsLike(trace: number, text: string, signal: AbortSignal): Promise<Path[]> {
+  const wanted = text.toLowerCase().replaceAll("'", "''").replaceAll("%", "").replaceAll("\\", "\\\\").replaceAll("_", "\\_");
+  const found = PATHS.map(async ([kind, from]): Promise<Path[]> => {
+    const sql = `SELECT path FROM (SELECT DISTINCT ${from}) WHERE lower(path) LIKE '%${wanted}%' ESCAPE '\\' ORDER BY length(path) LIMIT 12`;
+    const rows = await askRows("figures", { trace, sql, limit: 12 }, signal);
+    return Array.from({ length: rows.count }, (_, row) => ({ kind, path: rows.text(row, "path") }));
+  });
+  // A table that is not there has no names; the other one still does.
+  return (await Promise.all(found.map((one) => one.catch((): Path[] => [])))).flat();
 }

@@ -10,6 +10,7 @@ import { Trail } from "../stacks/bar.tsx";
 import { Flame } from "../stacks/flame.tsx";
 import { Differences } from "../stacks/legend.tsx";
 import { FALLBACK, type Settings } from "./ranges.tsx";
+import { useRuns } from "./runs.ts";
 import { DEFAULTS, Nodes, PANEL, question, settings } from "../stacks/model.ts";
 
 export function DifferentialFlame(props: { lengths: [number, number] }) {
@@ -23,9 +24,11 @@ export function DifferentialFlame(props: { lengths: [number, number] }) {
   const nodes = useMemo(() => (answer.value ? new Nodes(answer.value.rows, "tree", answer.value.rows.facts.root_found ? answer.value.root : [], false) : null), [answer.value]);
   const facts = answer.value?.rows.facts;
   // As in the table beside it: what a function costs more, not what its share of the whole has become.
-  const [a, b] = props.lengths;
-  const longer = basis === "second" && a > 0 && b > 0 ? a / b : 1;
-  const whole = useMemo(() => ({ unit: facts?.unit ?? "", total: facts?.total ?? 0, before: (facts?.total ?? 0) * longer, change: basis === "second" ? "time per second" : "time" }), [facts, longer, basis]);
+  const run = useRuns()?.chosen;
+  const [a, b] = basis === "second" ? props.lengths : basis === "run" && run ? run.times : [1, 1];
+  const longer = a > 0 && b > 0 ? a / b : 1;
+  const change = basis === "second" ? "time per second" : basis === "run" && run ? "time per run" : "time";
+  const whole = useMemo(() => ({ unit: facts?.unit ?? "", total: facts?.total ?? 0, before: (facts?.total ?? 0) * longer, change }), [facts, longer, change]);
   return (
     <Box
       title="Differential flame"

@@ -16,10 +16,12 @@ export interface Settings {
   subject: number;
   way: "whole" | "ranges";
   kind: string;
-  basis: "all" | "second";
+  basis: "all" | "second" | "run";
+  /** What one run is; the usual one if it is not known. */
+  run: string;
 }
 
-export const FALLBACK: Settings = { subject: 0, way: "whole", kind: "function", basis: "all" };
+export const FALLBACK: Settings = { subject: 0, way: "whole", kind: "function", basis: "all", run: "" };
 
 /** What is compared in two ranges: a table, its key by name (ids mean nothing elsewhere), a figure. */
 const SUBJECTS: { title: string; table: string; group: string[]; column: string | null }[] = [

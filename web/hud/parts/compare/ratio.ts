@@ -1,7 +1,8 @@
 /** How two figures differ, in words. */
 
 import { count } from "../../../src/lib/format.ts";
-import type { Change } from "../../wire/types.ts";
+import type { Change, Ratio } from "../../wire/types.ts";
+import type { Run } from "./runs.ts";
 
 /** A ratio in words; its interval where there is one. */
 export function ratio(change: { ratio: number | null; ratio_low?: number | null; ratio_high?: number | null; significant?: boolean }): string {
@@ -11,6 +12,15 @@ export function ratio(change: { ratio: number | null; ratio_low?: number | null;
   const low = change.ratio_low ?? null;
   const high = change.ratio_high ?? null;
   return `${of(change.ratio)}${low !== null && high !== null ? ` (${of(low)} to ${of(high)})` : ""}`;
+}
+
+/** The ratio of sums as that of sums for each run. */
+export function perRun<T extends Partial<Ratio>>(change: T | null | undefined, run: Run | null): T | undefined {
+  if (!change || !run) return change ?? undefined;
+  const by = run.times[0] / run.times[1];
+  const [ratio, low, high] = [change.ratio, change.ratio_low, change.ratio_high].map((value) => (value == null ? null : value * by));
+  const known = (low ?? null) !== null && (high ?? null) !== null;
+  return { ...change, ratio, ratio_low: low, ratio_high: high, ...(known ? { significant: (low ?? 0) > 1 || (high ?? 0) < 1 } : {}) };
 }
 
 /** Whether it is more than chance, with what is new or gone as such. */

@@ -18,17 +18,21 @@ import { Swatch } from "../who.tsx";
 import { DifferentialFlame } from "./flame.tsx";
 import { Overlay } from "./overlay.tsx";
 import { FALLBACK, type Settings } from "./ranges.tsx";
-import { chance, ratio } from "./ratio.ts";
+import { chance, perRun, ratio } from "./ratio.ts";
+import { useRuns, type Run } from "./runs.ts";
 import { typed } from "../typed.ts";
 
 const CHANGED: Record<string, string> = { resolved: "resolved", new: "new", worse: "worse", better: "better", same: "same", absent: "absent", cannot_tell: "cannot tell" };
 const KINDS: [string, string][] = [["function", "Functions"], ["driver", "Drivers"], ["module", "Modules"], ["process", "Processes"]];
+/** Kinds of runs that a list offers. */
+const MOST_RUNS = 100;
 /** Runs of more different length are told apart. */
 const ALIKE = 1.2;
 
-/** A and B of something, on the basis that is looked at: seconds of CPU, or processors on average. */
-function sides(one: DiffEntity, data: Diff, basis: Settings["basis"]): [number, number] {
-  if (basis === "all") return [one.cpu_ns[0] ?? 0, one.cpu_ns[1] ?? 0];
+/** A and B of something, on the basis that is looked at: seconds of CPU, the same for each run, or processors on average. */
+function sides(one: DiffEntity, data: Diff, basis: Settings["basis"], run: Run | null): [number, number] {
+  const [a, b] = basis === "run" && run ? run.times : [1, 1];
+  if (basis !== "second") return [(one.cpu_ns[0] ?? 0) / a, (one.cpu_ns[1] ?? 0) / b];
   const cores = (at: number) => (one.share[at] ?? 0) * Math.max(1, data.traces[at]?.cpus ?? 1);
   return [cores(0), cores(1)];
 }
@@ -50,18 +54,24 @@ function headline(data: Diff): string {
 
 function Entities(props: { data: Diff }) {
   const { data } = props;
-  const { kind, basis } = setting<Settings>("compare", FALLBACK);
+  const kept = setting<Settings>("compare", FALLBACK);
+  const runs = useRuns();
+  const run = runs?.chosen ?? null;
+  const kind = kept.kind;
+  // Where nothing was run in both, there is no such basis.
+  const basis = kept.basis === "run" && !run ? "all" : kept.basis;
   const rows = data.entities.filter((one) => one.kind === kind);
   const delta = (one: DiffEntity) => {
-    const [a, b] = sides(one, data, basis);
+    const [a, b] = sides(one, data, basis, run);
     return b - a;
   };
   rows.sort((a, b) => Math.abs(delta(b)) - Math.abs(delta(a)));
   const most = Math.max(1e-12, ...rows.map((one) => Math.abs(delta(one))));
-  const largest = Math.max(0, ...rows.flatMap((one) => sides(one, data, basis)));
-  const scale = basis === "all" ? (scaleOf("ns", largest) ?? { factor: 1, unit: "ns", decimals: 0 }) : { factor: 1, unit: "cores", decimals: 2 };
+  const largest = Math.max(0, ...rows.flatMap((one) => sides(one, data, basis, run)));
+  const per = basis === "run" ? "/run" : "";
+  const scale = basis !== "second" ? (scaleOf("ns", largest) ?? { factor: 1, unit: "ns", decimals: 0 }) : { factor: 1, unit: "cores", decimals: 2 };
   const change = (one: DiffEntity) => one.changes[0];
-  const based = (one: DiffEntity) => (basis === "all" ? (change(one)?.per_run ?? change(one)) : change(one));
+  const based = (one: DiffEntity) => (basis === "second" ? change(one) : perRun(change(one)?.per_run ?? change(one), basis === "run" ? run : null));
   /** New is new: no interval is asked. */
   const how = (one: DiffEntity) => {
     const what = change(one)?.what;
@@ -72,8 +82,9 @@ function Entities(props: { data: Diff }) {
   const card = (row: number): Card | null => {
     const one = rows[row];
     if (!one) return null;
-    const [a, b] = sides(one, data, "all");
-    const [c, d] = sides(one, data, "second");
+    const [a, b] = sides(one, data, "all", null);
+    const [c, d] = sides(one, data, "second", null);
+    const each = run && change(one)?.per_run ? ratio(perRun(change(one)?.per_run, run) ?? { ratio: null }) : null;
     const module = one.name.split("!")[0] ?? one.name;
     const filter = one.kind === "function" ? { kind: "frame" as const, value: one.name, label: one.name } : ["driver", "module"].includes(one.kind) ? { kind: "module" as const, value: one.name, label: one.name } : null;
     return {
@@ -82,7 +93,7 @@ function Entities(props: { data: Diff }) {
       swatch: module,
       title: one.name,
       knows: module,
-      facts: [["A, before", duration(a)], ["B, after", duration(b)], ["Cores in A", number(c)], ["Cores in B", number(d)], ["B / A, in all", change(one)?.per_run ? ratio(change(one)?.per_run ?? { ratio: null }) : how(one)], ["B / A, per second", change(one) ? ratio(change(one) ?? { ratio: null }) : "–"]],
+      facts: [["A, before", duration(a)], ["B, after", duration(b)], ["Cores in A", number(c)], ["Cores in B", number(d)], ["B / A, in all", change(one)?.per_run ? ratio(change(one)?.per_run ?? { ratio: null }) : how(one)], ["B / A, per second", change(one) ? ratio(change(one) ?? { ratio: null }) : "–"], ...(each ? [["B / A, per run", each] as [string, string]] : [])],
       parts: [{ title: "Is it chance?", body: <p>{change(one) ? chance(change(one)!) : "unknown"}</p> }],
       actions: [
         ...(filter ? [{ text: "Open stacks", primary: true, run: () => { addFilter(filter); look({ panel: "stacks" }); } }] : []),
@@ -110,7 +121,25 @@ function Entities(props: { data: Diff }) {
             <button type="button" aria-pressed={basis === "second"} onClick={() => set<Settings>("compare", { basis: "second" })}>
               Per second
             </button>
+            <button
+              type="button"
+              aria-pressed={basis === "run"}
+              disabled={!run}
+              title={run ? "Divided by how often the same work ran" : "No program was started and no interval ended in both traces"}
+              onClick={() => set<Settings>("compare", { basis: "run" })}
+            >
+              Per run
+            </button>
           </span>
+          {basis === "run" && run && (
+            <select class="run" aria-label="What one run is" value={run.id} onChange={(event) => set<Settings>("compare", { run: event.currentTarget.value })}>
+              {runs?.list.slice(0, MOST_RUNS).map((one) => (
+                <option key={one.id} value={one.id}>
+                  {one.title}
+                </option>
+              ))}
+            </select>
+          )}
         </>
       }
     >
@@ -119,9 +148,9 @@ function Entities(props: { data: Diff }) {
         most={12}
         columns={[
           { id: "name", title: KINDS.find(([id]) => id === kind)?.[1] ?? "Name", width: "minmax(120px, 3fr)" },
-          { id: "a", title: "A", unit: scale.unit, number: true, width: "62px" },
-          { id: "b", title: "B", unit: scale.unit, number: true, width: "62px" },
-          { id: "d", title: "Δ", unit: scale.unit, number: true, width: "120px", doc: "B minus A" },
+          { id: "a", title: "A", unit: scale.unit + per, number: true, width: "62px" },
+          { id: "b", title: "B", unit: scale.unit + per, number: true, width: "62px" },
+          { id: "d", title: "Δ", unit: scale.unit + per, number: true, width: "120px", doc: "B minus A" },
           { id: "r", title: "B / A (95 %)", number: true, width: "152px", doc: "B divided by A, with its interval: 95 of 100 times all names of a kind lie in theirs. Bursts make it wider" },
         ]}
         count={rows.length}
@@ -129,13 +158,13 @@ function Entities(props: { data: Diff }) {
         text={(row, column) => {
           const one = rows[row];
           if (!one) return "";
-          const [a, b] = sides(one, data, basis);
+          const [a, b] = sides(one, data, basis, run);
           return [visible(one.name), scaled(a, scale), scaled(b, scale), signed(b - a), how(one)][column] ?? "";
         }}
         raw={(row, column) => {
           const one = rows[row];
           if (!one) return null;
-          const [a, b] = sides(one, data, basis);
+          const [a, b] = sides(one, data, basis, run);
           return [one.name, a / scale.factor, b / scale.factor, (b - a) / scale.factor, based(one)?.ratio ?? how(one)][column] ?? null;
         }}
         draw={(row, column) => {

@@ -8,7 +8,14 @@ import { FORMATS, written, type Sheet } from "./copy.ts";
 /** Columns of which the sums stand there. */
 const MOST = 4;
 
-export function Foot(props: { sheet: Sheet; numbers: boolean[]; clear: () => void }) {
+/** What the owner of a table can do with selected rows. */
+export interface Deed {
+  text: string;
+  doc: string;
+  run: () => void;
+}
+
+export function Foot(props: { sheet: Sheet; numbers: boolean[]; deeds: Deed[]; clear: () => void }) {
   const { titles, rows } = props.sheet;
   const sums = titles.flatMap((title, at) => {
     if (!props.numbers[at]) return [];
@@ -29,6 +36,11 @@ export function Foot(props: { sheet: Sheet; numbers: boolean[]; clear: () => voi
         </span>
       ))}
       <span class="grow" />
+      {props.deeds.map((one) => (
+        <button type="button" class="small" key={one.text} title={one.doc} onClick={one.run}>
+          {one.text}
+        </button>
+      ))}
       {FORMATS.map((format) => (
         <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${count(rows.length)} rows as ${format}`)}>
           {format === "TSV" ? "Copy TSV" : format}

@@ -3,7 +3,8 @@
 import { unitsOf, type Scale } from "../../base/units.ts";
 import { scaleFor, unitOf } from "../grid/amounts.ts";
 import type { Rows } from "../../wire/rows.ts";
-import type { Track } from "../timeline/catalog.ts";
+import type { Deed } from "../grid/foot.tsx";
+import { addTracks, type Track } from "../timeline/catalog.ts";
 import type { Item } from "./menu.tsx";
 import { canFilter } from "./column_filter.tsx";
 import { FUNCTIONS, title, valueName, type Condition, type Settings, type Shown, type Value } from "./model.ts";
@@ -32,6 +33,30 @@ export function columnsOf(rows: Rows, shown: Shown, kept: Settings, change: (som
     ];
   };
   return { scales, items };
+}
+
+const NAMED = 3;
+
+/** The condition that rows are one of several, of which each fulfils its own conditions: they differ in one value alone. */
+export function oneOf(each: Condition[][]): Condition[] | null {
+  const [first] = each;
+  const last = first?.[first.length - 1];
+  if (!first || !last) return null;
+  const above = (of: Condition[]) => JSON.stringify(of.slice(0, -1).map(({ column, op, value }) => [column, op, value]));
+  const values = [...new Map(each.map((of) => of[of.length - 1]).map((one) => [one?.value, one])).values()];
+  if (each.some((of) => of.length !== first.length || above(of) !== above(first)) || values.some((one) => one?.op !== "eq" || one.column !== last.column)) return null;
+  const names = values.map((one) => one?.label ?? String(one?.value));
+  const label = names.length > NAMED ? `${names.slice(0, NAMED - 1).join(", ")} and ${names.length - NAMED + 1} more` : names.join(", ");
+  return [...first.slice(0, -1), { column: last.column, op: "in", value: values.flatMap((one) => (one?.value === undefined ? [] : [one.value])), label }];
+}
+
+/** What can be done with several groups, or with rows by one of their values. */
+export function deedsOf(each: Condition[][], narrow: (conditions: Condition[]) => void, tracks: Track[] | null): Deed[] {
+  const only = oneOf(each);
+  return [
+    ...(only ? [{ text: "Filter to these", doc: `Only rows of this table whose ${title(only[only.length - 1]?.column ?? "")} is one of these`, run: () => narrow(only) }] : []),
+    ...(tracks ? [{ text: "Add tracks", doc: "A line on the time axis for each of these", run: () => addTracks(tracks) }] : []),
+  ];
 }
 
 /** A group as a line of the time axis: the sum of its first value, or how many rows it has. */

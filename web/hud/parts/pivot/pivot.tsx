@@ -25,7 +25,7 @@ import { Words } from "../words.tsx";
 import { Swatch } from "../who.tsx";
 import { Menu, type Item, type MenuAt } from "./menu.tsx";
 import { conditionText, effective, FRESH, generic, headed, is, questions, resolve, target, title, valueName, valueTitle, type Condition, type Preset, type Settings, type Shown } from "./model.ts";
-import { columnsOf, filterItems, trackOf } from "./columns.ts";
+import { columnsOf, deedsOf, filterItems, trackOf } from "./columns.ts";
 import { rowsBody, RowsView, type RowCell } from "./rows_view.tsx";
 import { Spark, SparkTable, sparkText } from "./spark.tsx";
 
@@ -208,7 +208,7 @@ function Shown(props: {
       )}
       {!grouped && rowFacts && <Unused facts={rowFacts} />}
       {fault ?? (grouped ? (
-        <Groups {...props} limit={limit} onMore={() => setLimit(limit * 4)} onMenu={setMenu} onLine={setLine} filterBy={setFilterBy} items={cellItems} keyed={keyed} />
+        <Groups {...props} limit={limit} onMore={() => setLimit(limit * 4)} onMenu={setMenu} onLine={setLine} filterBy={setFilterBy} narrow={narrow} items={cellItems} keyed={keyed} />
       ) : (
         <RowsView
           shown={shown}
@@ -219,6 +219,7 @@ function Shown(props: {
           onMenu={(cell, x, y) => setMenu({ x, y, items: rowItems(cell) })}
           onKey={(event, cell) => keyed(event, [is(cell.column, cell.value, cell.text)], asFilter(shown.table, cell.column, cell.value, cell.text), rowLine(cell))}
           onActivate={props.onRow}
+          deeds={(cells) => deedsOf(cells.map((cell) => [is(cell.column, cell.value, cell.text)]), narrow, null)}
         />
       ))}
       {info && <p class="about foot"><Words text={info.title} /> <code class="name">{info.name}</code></p>}
@@ -259,6 +260,7 @@ function Groups(props: {
   onMenu: (menu: MenuAt) => void;
   onLine: (line: { title: string; text: string }) => void;
   filterBy: (column: string) => void;
+  narrow: (conditions: Condition[]) => void;
   items: (conditions: Condition[], filter: Filter | null, text: string, row: string, more: Item[]) => Item[];
   keyed: (event: KeyboardEvent, conditions: Condition[], filter: Filter | null, row: string) => boolean;
 }) {
@@ -409,6 +411,11 @@ function Groups(props: {
           }}
           tree={{ level: (row) => (lines[row]?.depth ?? 0) + 1, open: (row) => lines[row]?.open ?? null, toggle: (row) => { const line = lines[row]; if (line) toggle(line); } }}
           onMenu={menuAt}
+          deeds={(rows) => {
+            const list = rows.flatMap((row) => lines[row] ?? []);
+            const timed = info?.columns.some((column) => column.role === "time");
+            return deedsOf(list.map(conditions), props.narrow, timed ? list.map((line) => trackOf(shown, conditions(line), name(line))) : null);
+          }}
           onActivate={(row, at) => {
             const box = document.activeElement?.getBoundingClientRect();
             menuAt(row, at, box?.left ?? 0, box?.bottom ?? 0);

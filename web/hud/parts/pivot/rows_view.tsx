@@ -12,6 +12,7 @@ import type { Cell, Rows } from "../../wire/rows.ts";
 import type { RowsFacts } from "../../wire/types.ts";
 import { Bones } from "../bones.tsx";
 import { Fault, Nothing } from "../box.tsx";
+import type { Deed } from "../grid/foot.tsx";
 import { scaleFor, unitOf, written } from "../grid/amounts.ts";
 import { widthFor } from "../grid/widths.ts";
 import { Grid } from "../grid.tsx";
@@ -76,6 +77,7 @@ export function RowsView(props: {
   onMenu: (cell: RowCell, x: number, y: number) => void;
   onKey: (event: KeyboardEvent, cell: RowCell) => boolean;
   onActivate: ((cell: RowCell) => void) | undefined;
+  deeds: (cells: RowCell[]) => Deed[];
 }) {
   const { shown, kept } = props;
   const first = rowsBody(shown, kept, 0, PAGE);
@@ -185,6 +187,7 @@ export function RowsView(props: {
           const found = cell(row, at);
           if (found) props.onMenu(found, x, y);
         }}
+        deeds={(list, at) => props.deeds(list.flatMap((row) => cell(row, at) ?? []))}
         onKey={(event, row, at) => {
           const found = cell(row, at);
           return found ? props.onKey(event, found) : false;

@@ -75,7 +75,8 @@ const MOST = 12;
 /** Tracks that somebody made of groups of tables; they stand above every panel. */
 export const ownTracks = (): Track[] =>
   setting<Own>("tracks", { tracks: [] }).tracks.filter((one) => [one?.id, one?.title, one?.table].every((text) => typeof text === "string")).slice(-MOST);
-export const addTrack = (track: Track) => set<Own>("tracks", { tracks: [...ownTracks().filter((one) => one.id !== track.id), track] });
+export const addTracks = (tracks: Track[]) => set<Own>("tracks", { tracks: [...ownTracks().filter((one) => tracks.every((track) => track.id !== one.id)), ...tracks] });
+export const addTrack = (track: Track) => addTracks([track]);
 export const dropTracks = () => set<Own>("tracks", { tracks: [] });
 
 export function shownOf(panel: string): Shown {
