@@ -49,22 +49,28 @@ pub(crate) fn ansi(bytes: &[u8]) -> String {
 ///
 /// Offsets of a damaged or hostile file may all point to the same long text; without a limit a file of some
 /// megabytes would become many gigabytes.
-pub(crate) struct Budget(usize);
+pub(crate) struct Budget {
+    left: usize,
+    spent: bool,
+}
 
 impl Budget {
     /// A budget of so many bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self(bytes)
+        Self { left: bytes, spent: false }
     }
 
     /// Takes bytes from it; false if it is used up.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        match self.0.checked_sub(bytes) {
-            Some(rest) => {
-                self.0 = rest;
-                true
-            }
-            None => false,
+        match self.left.checked_sub(bytes) {
+            Some(rest) => self.left = rest,
+            None => self.spent = true,
         }
+        !self.spent
+    }
+
+    /// Whether it was not enough.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent
     }
 }

@@ -20,8 +20,14 @@ const RT_VERSION: u16 = 16;
 /// Resources that are read of one file. Windows' largest files have some thousands, of which icons and dialogs do
 /// not count here.
 const RESOURCES_MAX: usize = 4096;
+/// Kinds of resources in one file; each may have a long name.
+const KINDS_MAX: usize = 1024;
+/// Entries of directories that are looked at for them: those of a hostile file all lead to the same directory.
+const ENTRIES_MAX: usize = 1 << 16;
 /// Bytes that all resources of one file may have together. The largest tables of messages have some megabytes.
-const BYTES_MAX: usize = 256 << 20;
+const BYTES_MAX: u64 = 256 << 20;
+/// How many times larger than their file all resources together may be: in sound files few stand in several places.
+const SHARED_MAX: u64 = 4;
 
 /// What a PE file holds of interest.
 #[derive(Debug, Default)]
@@ -98,7 +104,8 @@ fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(
     if let Err(e) = walk(directory, &mut found) {
         image.damage.push(format!("resource directory: {e}"));
     }
-    let mut bytes = 0usize;
+    let mut bytes = 0u64;
+    let most = data.len().unwrap_or(0).saturating_mul(SHARED_MAX).min(BYTES_MAX);
     for (kind, language, rva, size) in found.into_iter().filter(|(kind, ..)| wanted(kind)) {
         let resource = sections
             .iter()
@@ -111,9 +118,9 @@ fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(
             ));
             continue;
         };
-        bytes = bytes.saturating_add(resource.len());
-        if bytes > BYTES_MAX {
-            image.damage.push(format!("its resources have more than {BYTES_MAX} bytes"));
+        bytes = bytes.saturating_add(resource.len() as u64);
+        if bytes > most {
+            image.damage.push(format!("its resources have more than {most} bytes"));
             break;
         }
         match kind {
@@ -132,12 +139,13 @@ fn resources<'data, P: ImageNtHeaders, R: ReadRef<'data>>(
     Ok(image)
 }
 
-/// Lists kind, language, address and size of the resources that matter.
+/// Lists kind, language, address and size of the resources that matter; of a hostile file the first of them.
 fn walk(
     directory: ResourceDirectory<'_>,
     found: &mut Vec<(Kind, u16, u32, u32)>,
 ) -> Result<(), object::read::Error> {
-    for kind in directory.root()?.entries {
+    let mut seen = 0;
+    for kind in directory.root()?.entries.iter().take(KINDS_MAX) {
         let of = || match kind.name_or_id() {
             ResourceNameOrId::Id(RT_MESSAGETABLE) => Some(Kind::Messages),
             ResourceNameOrId::Id(RT_VERSION) => Some(Kind::Version),
@@ -155,19 +163,24 @@ fn walk(
             continue;
         };
         for name in names.entries {
+            seen += 1;
+            if seen >= ENTRIES_MAX {
+                return Ok(());
+            }
             let ResourceDirectoryEntryData::Table(languages) = name.data(directory)? else {
                 continue;
             };
             for language in languages.entries {
+                seen += 1;
+                if found.len() >= RESOURCES_MAX || seen >= ENTRIES_MAX {
+                    return Ok(());
+                }
                 let ResourceDirectoryEntryData::Data(entry) = language.data(directory)? else {
                     continue;
                 };
                 let ResourceNameOrId::Id(id) = language.name_or_id() else {
                     continue;
                 };
-                if found.len() >= RESOURCES_MAX {
-                    return Ok(());
-                }
                 if let Some(kind) = of() {
                     found.push((kind, id, entry.offset_to_data.get(LE), entry.size.get(LE)));
                 }

@@ -22,6 +22,9 @@ const UNICODE: u16 = 1;
 /// `MESSAGE_RESOURCE_UTF8` (winnt.h).
 const UTF8: u16 = 2;
 
+/// Texts of one file. The largest of Windows' own have some ten thousand in each language.
+const TEXTS_MAX: usize = 1 << 21;
+
 /// Reads the texts of a resource. What is damaged is told in `damage`; the blocks before and behind it are read.
 pub(crate) fn read(resource: &[u8], language: u16, messages: &mut Vec<Message>, damage: &mut Vec<String>) {
     let bytes = resource;
@@ -62,6 +65,10 @@ pub(crate) fn read(resource: &[u8], language: u16, messages: &mut Vec<Message>, 
                 ));
                 break;
             };
+            if messages.len() >= TEXTS_MAX {
+                damage.push(format!("its tables have more than {TEXTS_MAX} messages"));
+                return;
+            }
             if !budget.take(length) {
                 damage.push(format!(
                     "message table of language {language} has blocks that overlap; it is read up to message {id:#x}"

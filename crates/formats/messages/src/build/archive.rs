@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that are taken from an archive.
 const FILES_MAX: usize = 500_000;
-/// Bytes that all files of a `.7z` together may unpack to.
+/// Bytes that all files of an archive together may unpack to.
 const UNPACKED_MAX: u64 = 32 << 30;
 
 fn unusable(path: &Path, what: impl std::fmt::Display) -> Error {
@@ -20,6 +20,8 @@ fn unusable(path: &Path, what: impl std::fmt::Display) -> Error {
 pub(crate) struct Zip {
     archive: zip::ZipArchive<BufReader<File>>,
     path: PathBuf,
+    /// Bytes that files may still unpack to.
+    left: u64,
 }
 
 impl Zip {
@@ -27,7 +29,7 @@ impl Zip {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::io(path))?;
         let archive = zip::ZipArchive::new(BufReader::new(file)).map_err(|e| unusable(path, e))?;
-        Ok(Self { archive, path: path.to_owned() })
+        Ok(Self { archive, path: path.to_owned(), left: UNPACKED_MAX })
     }
 }
 
@@ -44,12 +46,14 @@ impl Source for Zip {
 
     fn bytes(&mut self, entry: &Entry) -> Result<Vec<u8>, Error> {
         let path = &self.path;
+        let most = WHOLE_MAX.min(self.left);
         let file = self.archive.by_index(entry.index).map_err(|e| unusable(path, e))?;
         let mut bytes = Vec::new();
         // What the archive says of the size is not believed.
-        let read = file.take(WHOLE_MAX + 1).read_to_end(&mut bytes).map_err(Error::io(path))?;
-        if read as u64 > WHOLE_MAX {
-            return Err(unusable(path, format!("unpacks to more than {WHOLE_MAX} bytes")));
+        let read = file.take(most + 1).read_to_end(&mut bytes).map_err(Error::io(path))? as u64;
+        self.left = self.left.saturating_sub(read);
+        if read > most {
+            return Err(unusable(path, format!("unpacks to more than {most} bytes")));
         }
         Ok(bytes)
     }

@@ -5,18 +5,25 @@
 //! needed here is little: keys by name, their subkeys, values that are texts or numbers. Transaction logs beside a hive
 //! are not applied: providers that were registered in its last seconds may be missing.
 
-use crate::bytes::{Resource as _, utf16};
+use crate::bytes::{Budget, Resource as _, utf16};
 use crate::error::Error;
 use etwhy_base::Bytes as _;
+use std::cell::RefCell;
 
 /// Where cells start.
 const BINS: usize = 4096;
 /// Subkeys or values that one key may have here; `EventLog\Application` has some hundred.
 const CHILDREN_MAX: usize = 1 << 17;
 
+/// Bytes that may be read of a hive in any case, and how many times larger than the hive all that is read may be: names are looked
+/// through more than once, and cells of a hostile hive all refer to the same data.
+const READ_MIN: usize = 1 << 20;
+const READ_TIMES: usize = 4;
+
 /// A hive.
 pub(crate) struct Hive<'a> {
     bytes: &'a [u8],
+    budget: RefCell<Budget>,
 }
 
 /// A key: offset of its `nk` cell.
@@ -30,7 +37,18 @@ impl<'a> Hive<'a> {
         if head.sub(0, 4) != Some(b"regf") {
             return Err(Error::malformed("regf header", 0, "signature is not regf"));
         }
-        Ok(Self { bytes })
+        let budget = Budget::new(bytes.len().saturating_mul(READ_TIMES).saturating_add(READ_MIN));
+        Ok(Self { bytes, budget: RefCell::new(budget) })
+    }
+
+    /// Takes what is read from the budget.
+    fn spend(&self, bytes: usize) -> Option<()> {
+        self.budget.borrow_mut().take(bytes).then_some(())
+    }
+
+    /// True if something was not read, because cells refer to the same data over and over.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.budget.borrow().is_spent()
     }
 
     /// The root.
@@ -54,6 +72,7 @@ impl<'a> Hive<'a> {
     pub(crate) fn name(&self, key: Key) -> Option<String> {
         let cell = self.cell(key.0)?;
         let name = cell.sub(76, usize::from(cell.u16_at(72)?))?;
+        self.spend(name.len())?;
         // KEY_COMP_NAME: one byte for each character.
         Some(match cell.u16_at(2)? & 0x20 != 0 {
             true => name.iter().map(|&b| char::from(b)).collect(),
@@ -84,7 +103,7 @@ impl<'a> Hive<'a> {
         };
         for index in 0..usize::from(count) {
             let Some(child) = cell.u32_at(4 + index * size) else { return };
-            if out.len() >= CHILDREN_MAX {
+            if out.len() >= CHILDREN_MAX || self.spend(size).is_none() {
                 return;
             }
             if kind == b"ri" {
@@ -118,6 +137,9 @@ impl<'a> Hive<'a> {
         let Some((count, list)) = list else { return out };
         for index in 0..count {
             let Some(offset) = list.u32_at(index * 4) else { break };
+            if self.spend(4).is_none() {
+                break;
+            }
             out.extend(self.value(offset));
         }
         out
@@ -141,6 +163,7 @@ impl<'a> Hive<'a> {
             true => cell.sub(8, size.min(4))?,
             false => self.cell(cell.u32_at(8)?)?.sub(0, size)?,
         };
+        self.spend(cell.len().min(20 + usize::from(cell.u16_at(2)?)).saturating_add(data.len()))?;
         let text = match cell.u32_at(12)? {
             // REG_SZ, REG_EXPAND_SZ, REG_MULTI_SZ.
             1 | 2 | 7 => utf16(data),

@@ -13,6 +13,7 @@ pub use collect::SCRIPT as COLLECTOR;
 use crate::error::Error;
 use crate::pe::Image;
 use crate::store::{Registration, Store, Writer, module_name};
+use etwhy_scratch::Scratch;
 use source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -104,7 +105,7 @@ pub(crate) struct Built {
 
 /// Builds a database in a file from folders, archives and single files.
 ///
-/// The file must not exist. While it is built it has the ending `.part`, so that half a database never stands in its place.
+/// Half a database never stands in its place, and what stands there is only replaced by `force`, when the new one is whole.
 ///
 /// # Errors
 /// If a source or the database cannot be opened. Single files in folders that cannot be read are told in the report.
@@ -112,30 +113,18 @@ pub fn build_file(
     sources: &[PathBuf],
     to: &Path,
     options: &BuildOptions,
+    force: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, Error> {
-    if to.exists() {
+    if to.exists() && !force {
         return Err(Error::NotUsable { path: to.to_owned(), what: "is there already".to_owned() });
     }
-    let mut part = to.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    match std::fs::remove_file(&part) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&part)(e)),
-        _ => {}
-    }
-    let result = build(sources, Some(&part), options, progress);
-    match result {
-        Ok(built) => {
-            drop(built.store);
-            std::fs::rename(&part, to).map_err(Error::io(to))?;
-            Ok(built.report)
-        }
-        Err(e) => {
-            let _ = std::fs::remove_file(&part);
-            Err(e)
-        }
-    }
+    let scratch = Scratch::beside(to).map_err(Error::io(to))?;
+    let whole = scratch.path().join("whole");
+    let built = build(sources, Some(&whole), options, progress)?;
+    drop(built.store);
+    std::fs::rename(&whole, to).map_err(Error::io(to))?;
+    Ok(built.report)
 }
 
 /// Builds a database in a file or in memory.

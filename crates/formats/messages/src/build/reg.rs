@@ -25,8 +25,10 @@ pub(crate) fn read(bytes: &[u8]) -> Keys {
             continue;
         }
         let Some((_, values)) = &mut current else { continue };
+        // Only numbers go on behind `\`.
+        let goes_on = line.contains("hex");
         let mut line = line.to_owned();
-        while line.ends_with('\\') && line.contains("hex") {
+        while goes_on && line.ends_with('\\') {
             line.pop();
             match lines.next() {
                 Some(next) => line.push_str(next.trim()),

@@ -20,7 +20,12 @@ pub(crate) fn read(source: &mut dyn Source, entry: &Entry) -> Result<Vec<Registr
     if path.ends_with(".reg") {
         return Ok(registrations(&reg::read(&bytes)));
     }
-    Ok(registrations(&hive(&Hive::open(&bytes)?)))
+    let opened = Hive::open(&bytes)?;
+    let keys = hive(&opened);
+    match opened.is_spent() {
+        true => Err(Error::malformed("regf", 0, "its cells refer to the same data over and over")),
+        false => Ok(registrations(&keys)),
+    }
 }
 
 /// The keys of a hive that matter.

@@ -27,9 +27,13 @@ impl TextPart {
     }
 }
 
+/// Bytes of parameters that one message may name: real ones have some hundred. A hostile one names the longest as often as it can.
+const FILLED_MAX: usize = 1 << 20;
+
 /// Compiles a message; `parameter` gives the text of `%%8100`.
 pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p str>) -> Box<[TextPart]> {
     let mut out = Compiled::default();
+    let mut fills = FILLED_MAX;
     let mut rest = message;
     while let Some(at) = rest.find(['%', '\r']) {
         let (before, from) = rest.split_at(at);
@@ -62,7 +66,9 @@ pub(crate) fn compile<'p>(message: &str, parameter: &dyn Fn(u32) -> Option<&'p s
                 // `%%8100` names a text of the parameter file; without one it is a percent sign and a number.
                 if let Some((id, behind)) = number(rest)
                     && let Some(text) = parameter(id)
+                    && let Some(left) = fills.checked_sub(text.len())
                 {
+                    fills = left;
                     out.literals.push_str(text);
                     rest = behind;
                 } else {

@@ -41,6 +41,9 @@ pub struct Origin {
     pub guessed: bool,
 }
 
+/// Bytes behind which a message is cut off. Records have 64 KB; a hostile text shows the longest of their values thousands of times.
+const RENDERED_MAX: usize = 1 << 20;
+
 /// The text of a type of event, ready to be filled in.
 #[derive(Debug, Default)]
 pub struct EventText {
@@ -111,7 +114,11 @@ impl EventText {
 
     /// The same to bytes, which the caller checks once for many texts: they are UTF-8 if those are that `inserts` appends.
     pub fn append<I: Inserts + ?Sized>(&self, inserts: &I, out: &mut Vec<u8>) {
+        let start = out.len();
         for part in &self.parts {
+            if out.len() - start > RENDERED_MAX {
+                return out.extend_from_slice("…".as_bytes());
+            }
             match part {
                 TextPart::Text(text) => out.extend_from_slice(text.as_bytes()),
                 TextPart::Insert(n) => self.insert(usize::from(*n), inserts, out),

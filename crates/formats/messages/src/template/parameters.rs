@@ -9,6 +9,8 @@ use crate::sid;
 const DEPTH_MAX: usize = 4;
 /// How many parameters one parameter may name, directly or through others.
 const NESTED_MAX: usize = 64;
+/// Bytes up to which parameters may name others. All of Windows' own together have less than one million.
+const TEXTS_MAX: usize = 16 << 20;
 /// Characters that one value may become by parameters that stand in it.
 const EXPANDED_MAX: usize = 1 << 20;
 
@@ -28,7 +30,8 @@ impl Parameters {
         raw.dedup_by_key(|message| message.0);
         let mut this = Self::default();
         for (id, message) in &raw {
-            let text = flat(message, &raw, 0, &mut { NESTED_MAX });
+            let depth = if this.texts.len() < TEXTS_MAX { 0 } else { DEPTH_MAX };
+            let text = flat(message, &raw, depth, &mut { NESTED_MAX });
             let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let start = at(this.texts.len());
             this.texts.push_str(&text);

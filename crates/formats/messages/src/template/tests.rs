@@ -78,6 +78,21 @@ fn parameters_that_name_themselves_end() {
     assert!(text.starts_with("ab") && text.len() < 4096, "{text}");
 }
 
+/// A text of a hostile file may name the longest parameter or value as often as it has room for.
+#[test]
+fn no_message_takes_all_memory() {
+    let long = "x".repeat(60_000);
+    let often = "%%1".repeat(10_000);
+    assert!(with(&[(1, &long)], false, &often, &[]).len() < 4 << 20);
+    let rendered = render(&"%1".repeat(16_000), &[&long]);
+    assert!(rendered.len() < 4 << 20 && rendered.ends_with('…'));
+    let mut all = vec![(1, long)];
+    all.extend((2..4000).map(|id| (id, often.clone())));
+    let texts = Parameters::new(all);
+    let sum: usize = (2..4000).filter_map(|id| texts.get(id)).map(str::len).sum();
+    assert!(sum < 256 << 20, "{sum}");
+}
+
 #[test]
 fn security_identifiers() {
     let sids =

@@ -21,7 +21,7 @@ pub(crate) fn read(resource: &[u8]) -> Result<Manifest, Error> {
     let count = header.u32_at(12).unwrap_or_default() as usize;
     let mut reader = Reader {
         bytes,
-        // Lists and names of a sound file stand once; some names are shared.
+        // All that a sound file has stands once, and some names are shared: whatever is read costs, however often it is named.
         budget: Budget::new(bytes.len().saturating_mul(4)),
         damage: Vec::new(),
     };
@@ -67,16 +67,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what a list needs from the budget.
+    /// Takes what is read from the budget.
     fn spend(&mut self, structure: &'static str, at: usize, bytes: usize) -> Result<(), Error> {
         match self.budget.take(bytes) {
             true => Ok(()),
-            false => Err(Error::malformed(structure, at, "lists of the resource overlap")),
+            false => Err(Error::malformed(structure, at, "parts of the resource overlap")),
         }
     }
 
     fn provider(&mut self, at: usize) -> Result<Provider, Error> {
         let header = self.bytes.need("WEVT", at, 20)?;
+        self.spend("WEVT", at, header.len())?;
         if header.sub(0, 4) != Some(b"WEVT") {
             return Err(Error::malformed("WEVT", at, "signature is not WEVT"));
         }
@@ -102,6 +103,7 @@ impl<'a> Reader<'a> {
 
     fn element(&mut self, at: usize, provider: &mut Provider) -> Result<(), Error> {
         let header = self.bytes.need("WEVT element", at, 12)?;
+        self.spend("WEVT element", at, header.len())?;
         let count = header.u32_at(8).unwrap_or_default() as usize;
         match header.sub(0, 4).unwrap_or_default() {
             b"CHAN" => {
@@ -180,6 +182,7 @@ impl<'a> Reader<'a> {
     fn map(&mut self, offset: u32) -> Result<Map, Error> {
         let at = offset as usize;
         let header = self.bytes.need("map", at, 20)?;
+        self.spend("map", at, header.len())?;
         let bits = match header.sub(0, 4) {
             Some(b"VMAP") => false,
             Some(b"BMAP") => true,
@@ -200,6 +203,7 @@ impl<'a> Reader<'a> {
         let mut at = at.saturating_add(12);
         for index in 0..count {
             let header = self.bytes.need("TEMP", at, 40)?;
+            self.spend("TEMP", at, header.len())?;
             if header.sub(0, 4) != Some(b"TEMP") {
                 return Err(Error::malformed(
                     "TEMP",
@@ -274,9 +278,8 @@ impl<'a> Reader<'a> {
                 continue;
             };
             let rest = self.bytes.len().saturating_sub(offset).min(NAME_MAX * 2);
-            if let Some(text) = self.bytes.sub(offset, rest) {
-                provider.name = Some(utf16(text)).filter(|name| !name.is_empty());
-            }
+            let name = self.bytes.sub(offset, rest).map(utf16).filter(|name| !name.is_empty());
+            provider.name = name.filter(|name| self.budget.take(name.len()));
         }
     }
 }

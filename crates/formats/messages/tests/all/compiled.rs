@@ -239,7 +239,8 @@ fn databases_and_archives_say_the_same_as_folders() {
     for source in sources {
         let db = folder.path().join("messages.db");
         let report =
-            build_file(std::slice::from_ref(&source), &db, &BuildOptions::default(), &mut |_| {}).unwrap();
+            build_file(std::slice::from_ref(&source), &db, &BuildOptions::default(), false, &mut |_| {})
+                .unwrap();
         assert_eq!(
             (report.files_used, report.registered, report.failed.as_slice()),
             (2, 1, [].as_slice()),
@@ -255,7 +256,7 @@ fn databases_and_archives_say_the_same_as_folders() {
         languages.sort_unstable();
         assert_eq!(languages, [(0x407, 3), (0x409, 5)]);
         // It does not overwrite.
-        assert!(build_file(&[source], &db, &BuildOptions::default(), &mut |_| {}).is_err());
+        assert!(build_file(&[source], &db, &BuildOptions::default(), false, &mut |_| {}).is_err());
         std::fs::remove_file(db).unwrap();
     }
 }

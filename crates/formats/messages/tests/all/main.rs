@@ -4,6 +4,7 @@
 
 mod common;
 mod compiled;
+mod hostile;
 mod independent;
 mod samples;
 mod windows;

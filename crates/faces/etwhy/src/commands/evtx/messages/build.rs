@@ -30,32 +30,20 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let options = BuildOptions { languages: super::languages(&args.language)? };
-    // A database is replaced when the new one is done.
-    let exists = args.output.exists();
     anyhow::ensure!(
-        !exists || args.force,
+        !args.output.exists() || args.force,
         "{} is there already: choose another name, or say --force to replace it",
         args.output.display()
     );
-    let target = match exists {
-        true => args.output.with_added_extension("new"),
-        false => args.output.clone(),
-    };
-    if exists && target.exists() {
-        std::fs::remove_file(&target)?;
-    }
     let bar = match args.quiet || !std::io::stderr().is_terminal() {
         true => indicatif::ProgressBar::hidden(),
         false => indicatif::ProgressBar::new_spinner(),
     };
-    let report = build_file(&args.sources, &target, &options, &mut |name| {
+    let report = build_file(&args.sources, &args.output, &options, args.force, &mut |name| {
         bar.set_message(sanitize(name).into_owned());
         bar.tick();
     })?;
     bar.finish_and_clear();
-    if exists {
-        std::fs::rename(&target, &args.output)?;
-    }
     let messages = Messages::open(std::slice::from_ref(&args.output), &Options::default())?;
     let counts = messages.counts()?;
     let mut out = out();
