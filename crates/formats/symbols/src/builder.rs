@@ -48,9 +48,11 @@ struct Line {
 
 /// Collects the symbols of one module. Addresses are relative to the start of the module; inlined calls belong to
 /// the function added last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ModuleBuilder {
     names: Interner,
+    /// Bytes that names may still have.
+    left: usize,
     functions: Vec<Function>,
     lines: Vec<Line>,
     inlines: Vec<[u32; INLINE_ROW]>,
@@ -64,10 +66,44 @@ pub struct ModuleBuilder {
     machine: u16,
 }
 
+impl Default for ModuleBuilder {
+    fn default() -> ModuleBuilder {
+        ModuleBuilder::new()
+    }
+}
+
+/// Names of a small file, whatever its size, and how many times larger than their file all names together may be: names of members repeat
+/// those of their classes. In a hostile file thousands of records name the end of one long text, and each end is another name.
+const LEAST_NAMES: usize = 1 << 20;
+const NAMES_TIMES: usize = 8;
+
 impl ModuleBuilder {
     /// An empty module.
     pub fn new() -> ModuleBuilder {
-        ModuleBuilder::default()
+        ModuleBuilder {
+            names: Interner::default(),
+            left: usize::MAX,
+            functions: Vec::new(),
+            lines: Vec::new(),
+            inlines: Vec::new(),
+            publics: Vec::new(),
+            files: HashMap::default(),
+            origins: HashMap::default(),
+            numbered: false,
+            malformed: 0,
+            machine: 0,
+        }
+    }
+
+    /// An empty module, whose symbols come from a file of so many bytes in which records refer to names.
+    pub(crate) fn of_file(bytes: usize) -> ModuleBuilder {
+        let left = bytes.saturating_mul(NAMES_TIMES).saturating_add(LEAST_NAMES);
+        ModuleBuilder { left, ..ModuleBuilder::new() }
+    }
+
+    /// True if no more names are taken: what follows only costs time.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left == 0
     }
 
     /// Gives source file `number` its name.
@@ -116,9 +152,18 @@ impl ModuleBuilder {
         self.malformed = self.malformed.saturating_add(1);
     }
 
-    /// Number of a text; `NONE` if 4 GiB of texts are full.
+    /// Number of a text; `NONE` if the module [is full](ModuleBuilder::is_full), or 4 GiB of texts are.
     pub(crate) fn name(&mut self, name: &str) -> u32 {
-        self.names.intern(name).unwrap_or(NONE)
+        match self.is_full() {
+            true => {
+                self.malformed();
+                NONE
+            }
+            false => {
+                self.left = self.left.saturating_sub(name.len());
+                self.names.intern(name).unwrap_or(NONE)
+            }
+        }
     }
 
     /// The text of a number of [`ModuleBuilder::name`].

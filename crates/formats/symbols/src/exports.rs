@@ -9,7 +9,7 @@ use std::path::Path;
 use etwhy_os::Mapped;
 use object::LittleEndian as LE;
 use object::pe;
-use object::read::pe::{ExportTarget, ImageNtHeaders, ImageOptionalHeader, PeFile, PeFile32, PeFile64};
+use object::read::pe::{ImageNtHeaders, ImageOptionalHeader, PeFile, PeFile32, PeFile64};
 
 use crate::builder::ModuleBuilder;
 use crate::{ImageKey, ModuleSymbols, Origin, SymbolError};
@@ -73,15 +73,32 @@ fn names<'data, Pe: ImageNtHeaders>(
             found: found.store_id(),
         });
     }
-    let mut builder = ModuleBuilder::new();
+    let mut builder = ModuleBuilder::of_file(image.data().len());
     builder.machine(header.file_header().machine.get(LE).0);
     if let Some(table) = image.export_table().map_err(damaged)? {
-        for export in table.exports().map_err(damaged)? {
+        let mut pointers = vec![None; table.addresses().len()];
+        for (pointer, index) in table.name_iter() {
+            if let Some(place) = pointers.get_mut(index.0 as usize) {
+                *place = Some(pointer);
+            }
+        }
+        for ((_, ordinal, address), pointer) in table.address_iter().zip(pointers) {
             // Forwarders have no code here, and address 0 is an ordinal that is not used.
-            let ExportTarget::Address(address @ 1..) = export.target else { continue };
-            match export.name {
-                Some(name) => builder.public(address, &String::from_utf8_lossy(name)),
-                None => builder.public(address, &format!("#{}", export.ordinal.0)),
+            if address == 0 || table.is_forward(address) {
+                continue;
+            }
+            if builder.is_full() {
+                return Err(SymbolError::Damaged {
+                    file: file.to_path_buf(),
+                    reason: "export table: its names overlap".to_owned(),
+                });
+            }
+            match pointer {
+                Some(pointer) => {
+                    let name = table.name_from_pointer(pointer).map_err(damaged)?;
+                    builder.public(address, &String::from_utf8_lossy(name));
+                }
+                None => builder.public(address, &format!("#{}", ordinal.0)),
             }
         }
     }

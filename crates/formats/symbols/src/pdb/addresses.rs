@@ -4,6 +4,8 @@
 //! and a map (OMAP) from these addresses to those of the image: each row holds up to the next one, and a target of 0 is
 //! code that was left out. Layout: `OMAP` in `cvexefmt.h` and "OMAP" in microsoft-pdb.
 
+use std::cell::Cell;
+
 use etwhy_base::Bytes as _;
 
 /// Sections of an image, and the map of a rearranged one.
@@ -15,6 +17,8 @@ pub struct Addresses {
     map: Option<Vec<(u32, u32)>>,
     /// Address and size in the image, where that is another one.
     image: Option<Vec<(u32, u32)>>,
+    /// Pieces that ranges may still be cut into: each range of a hostile file is all that there is, and its map has a million rows.
+    left: Cell<usize>,
 }
 
 /// Address and size of each section header (`IMAGE_SECTION_HEADER`).
@@ -29,14 +33,19 @@ impl Addresses {
         Addresses { sections, ..Addresses::default() }
     }
 
-    /// A rearranged image: `original` sections of the linker, `omap` with the rows of `omap_from_src`.
-    pub fn rearranged(original: Vec<(u32, u32)>, omap: &[u8], image: Vec<(u32, u32)>) -> Addresses {
+    /// A rearranged image: `original` sections of the linker, `omap` with the rows of `omap_from_src`, in a file of `size` bytes.
+    pub fn rearranged(
+        original: Vec<(u32, u32)>,
+        omap: &[u8],
+        image: Vec<(u32, u32)>,
+        size: usize,
+    ) -> Addresses {
         let row = |r: &[u8]| Some((r.u32_at(0)?, r.u32_at(4)?));
         let mut map: Vec<(u32, u32)> = omap.chunks_exact(8).filter_map(row).collect();
         if !map.is_sorted() {
             map.sort_unstable();
         }
-        Addresses { sections: original, map: Some(map), image: Some(image) }
+        Addresses { sections: original, map: Some(map), image: Some(image), left: Cell::new(size) }
     }
 
     /// Where sections of the image begin and end.
@@ -63,9 +72,8 @@ impl Addresses {
         let rows = map.get(first..).unwrap_or(&[]);
         let nexts = rows.iter().skip(1).map(|row| row.0).chain(std::iter::once(u32::MAX));
         for (&(from, to), next) in rows.iter().zip(nexts) {
-            if from >= end {
-                return;
-            }
+            let Some(left) = self.left.get().checked_sub(1).filter(|_| from < end) else { return };
+            self.left.set(left);
             let (begin, stop) = (start.max(from), end.min(next));
             if to != 0 && begin < stop {
                 piece(to.saturating_add(begin - from), stop - begin);
@@ -89,7 +97,7 @@ mod tests {
     fn a_map_moves_cuts_and_leaves_out() {
         let rows: [u32; 8] = [0x1000, 0x5000, 0x1010, 0x4000, 0x1018, 0, 0x1020, 0x6000];
         let omap: Vec<u8> = rows.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let addresses = Addresses::rearranged(vec![(0x1000, 0x100)], &omap, vec![(0x4000, 0x3000)]);
+        let addresses = Addresses::rearranged(vec![(0x1000, 0x100)], &omap, vec![(0x4000, 0x3000)], 100);
         assert_eq!(addresses.rva(1, 0), Some(0x5000));
         assert_eq!(addresses.rva(1, 0x11), Some(0x4001));
         assert_eq!(addresses.rva(1, 0x18), None, "left out");

@@ -72,6 +72,7 @@ fn convert(
     wanted: Option<&ModuleKey>,
     key: &str,
 ) -> Result<ModuleSymbols, SymbolError> {
+    let size = data.all().len();
     recognise(data.all()).map_err(|reason| SymbolError::Unsupported { file: file.to_path_buf(), reason })?;
     let damaged = |reason: String| SymbolError::Damaged { file: file.to_path_buf(), reason };
     let mut container = Container(PDB::open(data).map_err(|e| damaged(format!("container (MSF): {e}")))?);
@@ -96,14 +97,18 @@ fn convert(
     let names = information.names.and_then(|s| container.stream(s));
     let types = [container.stream(TPI), container.stream(IPI)];
     let [types, ids] = [0, 1].map(|i| types.get(i).and_then(|s| s.as_ref()).map_or(&[][..], |s| &**s));
-    let addresses = container.addresses(&dbi).map_err(damaged)?;
-    let mut builder = ModuleBuilder::new();
+    let addresses = container.addresses(&dbi, size).map_err(damaged)?;
+    let mut builder = ModuleBuilder::of_file(size);
     builder.machine(dbi.machine);
     let names = names.as_ref().map_or(&[][..], |s| &**s);
     let mut reader =
         module::Reader::new(&dbi, &addresses, types::Types::new(types, ids), names, &mut builder);
+    // Each stream is of one compiland, so all of them together are no larger than the file.
+    let mut left = size;
     for (number, module) in dbi.modules.iter().enumerate() {
         let Some(stream) = module.stream.and_then(|s| container.stream(s)) else { continue };
+        left =
+            left.checked_sub(stream.len()).ok_or_else(|| damaged("compilands share streams".to_owned()))?;
         reader.module(number, module, &stream);
     }
     reader.finish();
@@ -143,7 +148,7 @@ impl<'s> Container<'s> {
         self.0.raw_stream(StreamIndex(number)).ok().flatten()
     }
 
-    fn addresses(&mut self, dbi: &Dbi) -> Result<Addresses, String> {
+    fn addresses(&mut self, dbi: &Dbi, size: usize) -> Result<Addresses, String> {
         let mut sections = |number: Option<u16>| {
             let stream = number.and_then(|n| self.stream(n));
             stream.map(|stream| addresses::section_headers(&stream))
@@ -155,7 +160,7 @@ impl<'s> Container<'s> {
         let Some(omap) = dbi.omap_from_source else { return Ok(Addresses::plain(image)) };
         let original = sections(dbi.original_headers).unwrap_or_else(|| image.clone());
         let omap = self.stream(omap).ok_or("the map of addresses (OMAP) is missing")?;
-        Ok(Addresses::rearranged(original, &omap, image))
+        Ok(Addresses::rearranged(original, &omap, image, size))
     }
 }
 

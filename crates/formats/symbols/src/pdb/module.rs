@@ -237,7 +237,8 @@ impl<'a> Reader<'a> {
         let name = match self.inlined.get(&id) {
             Some(name) => *name,
             None => {
-                let name = self.types.function(id).map_or(NONE, |name| self.builder.name(name));
+                let known = if self.builder.is_full() { None } else { self.types.function(id) };
+                let name = known.map_or(NONE, |name| self.builder.name(&name));
                 self.inlined.insert(id, name);
                 name
             }
@@ -325,7 +326,9 @@ impl<'a> Reader<'a> {
         if let Some(name) = self.files.get(&text) {
             return *name;
         }
-        let name = match self.texts.text_at(text as usize) {
+        let text_of =
+            |text: u32| if self.builder.is_full() { None } else { self.texts.text_at(text as usize) };
+        let name = match text_of(text) {
             Some(name) => self.builder.name(&String::from_utf8_lossy(name)),
             None => NONE,
         };
@@ -344,7 +347,7 @@ impl<'a> Reader<'a> {
         let trampolines = std::mem::take(&mut self.trampolines);
         let first = trampolines.iter().map(|t| t.0).min().unwrap_or(0);
         for (start, size, target) in trampolines {
-            if let Some(target) = self.procedures.get(&target) {
+            if let Some(target) = self.procedures.get(&target).filter(|_| !self.builder.is_full()) {
                 let name = format!("@ILT+{}({})", start.saturating_sub(first), self.builder.text(*target));
                 let name = self.builder.name(&name);
                 self.builder.ranked_function(start, size, name, 1);

@@ -2,8 +2,6 @@
 //!
 //! Layout: "The PDB TPI and IPI Streams" and "CodeView Type Records", LLVM documentation.
 
-use hashbrown::HashMap;
-
 use super::bytes::{Record, Records};
 use etwhy_base::Bytes as _;
 
@@ -37,19 +35,17 @@ impl<'a> Table<'a> {
 pub struct Types<'a> {
     types: Table<'a>,
     ids: Table<'a>,
-    known: HashMap<u32, Option<String>, foldhash::fast::RandomState>,
 }
 
 impl<'a> Types<'a> {
     /// Of the two streams, which may be missing.
     pub fn new(types: &'a [u8], ids: &'a [u8]) -> Types<'a> {
-        Types { types: Table::of(types), ids: Table::of(ids), known: HashMap::default() }
+        Types { types: Table::of(types), ids: Table::of(ids) }
     }
 
     /// `scope::name` of a function's id.
-    pub fn function(&mut self, id: u32) -> Option<&str> {
-        let (types, ids) = (&self.types, &self.ids);
-        self.known.entry(id).or_insert_with(|| name_of(types, ids, id, MAX_SCOPES)).as_deref()
+    pub fn function(&self, id: u32) -> Option<String> {
+        name_of(&self.types, &self.ids, id, MAX_SCOPES)
     }
 }
 

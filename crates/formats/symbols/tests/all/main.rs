@@ -6,5 +6,6 @@ mod damage;
 mod hostile;
 mod llvm;
 mod portable;
+mod repeated;
 mod sources;
 mod support;
