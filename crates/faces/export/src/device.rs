@@ -21,8 +21,24 @@ pub fn is_device(path: &Path) -> bool {
     }
 }
 
+/// Endings of what was recorded, and of archives of it. No output has one of them.
+const RECORDED: [&str; 7] = ["etl", "evtx", "blg", "zip", "cab", "7z", "diagsession"];
+
+/// Refuses to write over a file that was recorded: it cannot be had again, and `--html *.etl` names one quickly.
+///
+/// # Errors
+/// If such a file is there.
+pub fn spare_recording(path: &Path) -> io::Result<()> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if RECORDED.iter().any(|recorded| ending.eq_ignore_ascii_case(recorded)) && path.is_file() {
+        let why = "is a recording, which no output replaces; name another file";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    Ok(())
+}
+
 /// Opens a file for output: an empty new one, standard output (`-`), or the device of that name. Devices cannot be made or cut, and some systems
-/// refuse to try.
+/// refuse to try. No [recording](spare_recording) is replaced.
 ///
 /// # Errors
 /// The system's.
@@ -34,6 +50,7 @@ pub fn create(path: &Path) -> io::Result<File> {
         let own = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned();
         return own.map(File::from);
     }
+    spare_recording(path)?;
     if is_device(path) { OpenOptions::new().write(true).open(path) } else { File::create(path) }
 }
 
@@ -112,6 +129,23 @@ mod tests {
         assert_eq!(of(&format!(r"\\server\share\{long}x")), format!(r"\\?\UNC\server\share\{long}x"));
         assert_eq!(of(&format!(r"\\?\C:\{long}x")), format!(r"\\?\C:\{long}x"));
         assert_eq!(of(r"C:\short\x"), r"C:\short\x");
+    }
+
+    #[test]
+    fn no_recording_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.ETL");
+        // What does not exist yet is not lost.
+        assert!(spare_recording(&trace).is_ok());
+        std::fs::write(&trace, "x").unwrap();
+        assert!(create(&trace).is_err() && write_whole(&trace, b"y").is_err());
+        let error = crate::replace_file(&trace, |out| Ok(out.write_all(b"y")?)).unwrap_err();
+        assert!(matches!(error, crate::ExportError::Occupied { .. }), "{error}");
+        assert_eq!(std::fs::read(&trace).unwrap(), b"x");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let tables = crate::formats().flat_map(|format| format.extensions);
+        let profiles = crate::profiles::ALL.iter().flat_map(|format| format.extensions);
+        assert!(tables.chain(profiles).all(|ending| !RECORDED.contains(ending)));
     }
 
     #[test]

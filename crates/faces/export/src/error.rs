@@ -38,7 +38,7 @@ pub enum ExportError {
         /// The folder or file.
         place: PathBuf,
         /// What is there and what to do.
-        why: &'static str,
+        why: String,
     },
     /// No format goes by this name.
     #[error("unknown format `{name}`; known: {known}")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use etwhy_scratch::Scratch;
 use etwhy_table::{Selection, TableSpec};
 
-use crate::device::{create, is_device};
+use crate::device::{create, is_device, spare_recording};
 use crate::{ExportError, Result};
 
 /// A way to write a table.
@@ -87,7 +87,7 @@ pub fn write_file(format: &Format, selection: &Selection<'_>, options: &Options,
 }
 
 /// Writes a file, or leaves what was there: the data goes into a temporary file of the same folder, which
-/// takes the name when it is whole. A device gets the data itself.
+/// takes the name when it is whole. A device gets the data itself. No [recording](spare_recording) is replaced.
 ///
 /// # Errors
 /// If the folder or the file cannot be written, and those of `write`.
@@ -104,6 +104,8 @@ pub fn replace_file_with<E: From<ExportError>>(
     write: impl FnOnce(&mut (dyn Write + Send)) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let failed = |source| ExportError::File { file: path.to_path_buf(), source };
+    spare_recording(path)
+        .map_err(|why| ExportError::Occupied { place: path.to_path_buf(), why: why.to_string() })?;
     if is_device(path) {
         let device = create(path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(1 << 18, device);

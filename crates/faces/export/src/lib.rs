@@ -36,7 +36,7 @@ pub mod sqlite;
 mod test_table;
 
 pub use cell::{csv_cell, csv_lines, harmless};
-pub use device::{create, is_device, is_stdout, write_whole};
+pub use device::{create, is_device, is_stdout, spare_recording, write_whole};
 pub use error::{ExportError, Result, is_closed_pipe};
 pub use etwhy_doc::markdown::escape as markdown;
 pub use etwhy_doc::{escape_json, escape_markup, is_unsafe, layout as text, sanitize};

@@ -76,7 +76,7 @@ impl Writer {
         if file.exists() && !force && !is_ours(file) {
             let why =
                 "is there already and was not written by `etwhy extract`; name another file, or --force";
-            return Err(ExportError::Occupied { place: file.to_path_buf(), why });
+            return Err(ExportError::Occupied { place: file.to_path_buf(), why: why.to_owned() });
         }
         let failed = |source| ExportError::File { file: file.to_path_buf(), source };
         let scratch = Scratch::beside(file).map_err(failed)?;

@@ -27,7 +27,8 @@ pub static COMMAND: Command = Command {
                  column means and is measured in, and a manifest. Every command that reads traces also takes the folder \
                  and answers the same, without reading the trace again. With --sqlite all tables go into one SQLite \
                  file, for other programs.\n\n\
-                 The folder appears when it is whole. A folder that was extracted before is replaced, another is not. \
+                 The folder appears when it is whole. A folder that was extracted before is replaced, unless it holds \
+                 files that were not; another is not. \
                  Tables of single events (event, cswitch, syscall, ...) are written too; --without leaves out what is not \
                  needed.",
     examples: "Examples:\n  etwhy extract trace.etl -o trace.tables\n  \
@@ -56,7 +57,7 @@ struct Args {
     /// All but these tables; wildcards
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     without: Vec<String>,
-    /// Replace what is there even if it was not extracted
+    /// Replace what is there even if it was not extracted: everything in the folder is deleted
     #[arg(long)]
     force: bool,
 }

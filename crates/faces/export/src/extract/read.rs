@@ -1,6 +1,7 @@
 //! Reads an extract back.
 
-use std::io::Read;
+use std::collections::HashSet;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -118,6 +119,14 @@ pub fn is_extract(folder: &Path) -> bool {
     // The first field says it.
     let read = file.take(256).read_to_end(&mut head).is_ok();
     read && String::from_utf8_lossy(&head).contains(FORMAT)
+}
+
+/// Names of the files that an extract wrote into this folder, of whatever version; `None` if it is no extract.
+pub(super) fn files_of(folder: &Path) -> Option<HashSet<String>> {
+    let (file, _) = open_regular(&folder.join(MANIFEST)).ok()?;
+    let manifest: Manifest = serde_json::from_reader(BufReader::new(file.take(MAX_MANIFEST))).ok()?;
+    let tables = manifest.tables.iter().map(|table| file_name(&table.name));
+    (manifest.format == FORMAT).then(|| tables.chain([MANIFEST.to_owned()]).collect())
 }
 
 /// An extract that is open.

@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use etwhy_doc::sanitize;
 use etwhy_scratch::{Scratch, uninterrupted};
 use etwhy_table::{Selection, Table, TableSpec};
 
 use super::manifest::{FORMAT, MANIFEST, Manifest, TableEntry, VERSION};
-use super::{file_name, is_extract, sums};
+use super::read::files_of;
+use super::{file_name, sums};
 use crate::{ExportError, Format, Options, Result, Start};
 
 /// The folder's name until it is whole.
@@ -18,6 +20,7 @@ const NEW: &str = "new";
 #[derive(Debug)]
 pub struct Writer {
     folder: PathBuf,
+    force: bool,
     scratch: Scratch,
     manifest: Manifest,
     start: Start,
@@ -26,14 +29,15 @@ pub struct Writer {
 
 impl Writer {
     /// A new extract at `folder`, of the traces of these names. An extract that is there already stays until the new
-    /// one is whole; anything else is only replaced by `force`.
+    /// one is whole; anything else, be it a single file in its folder, is only replaced by `force`.
     ///
     /// # Errors
     /// If something else is there, or the folder beside it cannot be written.
     pub fn new(folder: &Path, traces: Vec<String>, force: bool) -> Result<Writer> {
         occupied(folder, force)?;
-        // `a/b/` and `a/b` are the same folder.
-        let folder: PathBuf = folder.components().collect();
+        // `a/b/` and `a/b` are the same folder, and a link stays where it is.
+        let linked = folder.is_symlink().then(|| fs::canonicalize(folder).ok()).flatten();
+        let folder = linked.unwrap_or_else(|| folder.components().collect());
         let failed = |source| ExportError::File { file: folder.clone(), source };
         let scratch = Scratch::beside(&folder).map_err(failed)?;
         fs::create_dir(scratch.path().join(NEW)).map_err(failed)?;
@@ -47,7 +51,7 @@ impl Writer {
             Manifest { format: FORMAT.to_owned(), version: VERSION, program, traces, ..Manifest::default() };
         let options = Options { facts, ..Options::default() };
         let start = Format::by_name("parquet")?.parts.ok_or(std::io::Error::from(ErrorKind::Unsupported))?;
-        Ok(Writer { folder, scratch, manifest, start, options })
+        Ok(Writer { folder, force, scratch, manifest, start, options })
     }
 
     /// Encodes with so many threads.
@@ -114,6 +118,8 @@ impl Writer {
             fs::rename(&new, &self.folder).map_err(failed)?;
             return Ok(self.manifest);
         }
+        // Reading the trace took its time, in which others may have put something there.
+        occupied(&self.folder, self.force)?;
         self.scratch.unmark().map_err(failed)?;
         let swapped = uninterrupted(|| {
             fs::rename(&self.folder, &old)?;
@@ -133,17 +139,33 @@ impl Writer {
     }
 }
 
-/// Refuses a place where something else than an extract is.
+/// Refuses a place where something is that no extract wrote.
 fn occupied(folder: &Path, force: bool) -> Result<()> {
     let Ok(what) = fs::metadata(folder) else { return Ok(()) };
     let refuse = |why| Err(ExportError::Occupied { place: folder.to_path_buf(), why });
     if !what.is_dir() {
-        return refuse("is a file; name a folder");
+        return refuse("is a file; name a folder".to_owned());
+    }
+    if force {
+        return Ok(());
     }
     let failed = |source| ExportError::File { file: folder.to_path_buf(), source };
-    let empty = fs::read_dir(folder).map_err(failed)?.next().is_none();
-    match (empty || is_extract(folder), force) {
-        (true, _) | (_, true) => Ok(()),
-        (false, false) => refuse("holds something else than an extract; name another folder, or --force"),
+    let own = files_of(folder);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let Some(own) = &own else {
+            return refuse(
+                "holds something else than an extract; name another folder, or --force".to_owned(),
+            );
+        };
+        let is_file = entry.file_type().is_ok_and(|what| what.is_file());
+        let name = entry.file_name();
+        if !is_file || !name.to_str().is_some_and(|name| own.contains(name)) {
+            let name = sanitize(&name.to_string_lossy()).into_owned();
+            return refuse(format!(
+                "holds {name}, which `etwhy extract` did not write; move it away, or --force deletes it"
+            ));
+        }
     }
+    Ok(())
 }

@@ -333,11 +333,35 @@ fn folders_of_others_are_kept() {
     std::fs::create_dir(&place).unwrap();
     // An empty folder is nobody's.
     write(&place, &things(1));
-    // One that was extracted is replaced as a whole.
-    std::fs::write(place.join("other.parquet"), "old").unwrap();
+    // One that was extracted is replaced, but not with what others put there: under any name, and of any kind.
     write(&place, &things(2));
-    assert!(!place.join("other.parquet").exists());
+    let begun = Writer::new(&place, Vec::new(), false).unwrap();
+    for name in ["other.parquet", "notes.txt", "folder"] {
+        let theirs = place.join(name);
+        match name {
+            "folder" => std::fs::create_dir(&theirs).unwrap(),
+            _ => std::fs::write(&theirs, "theirs").unwrap(),
+        }
+        let refused = Writer::new(&place, Vec::new(), false).unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("--force"), "{refused}");
+        if name == "folder" {
+            // It came while the trace was read.
+            assert!(begun.finish().is_err() && theirs.is_dir());
+            std::fs::remove_dir(theirs).unwrap();
+            break;
+        }
+        std::fs::remove_file(theirs).unwrap();
+    }
     assert_eq!(load(&place).unwrap().rows(), 2);
+    #[cfg(unix)]
+    {
+        // A link means the folder that it names, and stays.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        write(&link, &things(4));
+        assert!(link.is_symlink() && load(&place).unwrap().rows() == 4);
+        std::fs::remove_file(link).unwrap();
+    }
     std::fs::remove_file(place.join("manifest.json")).unwrap();
     let refused = Writer::new(&place, Vec::new(), false).unwrap_err();
     assert!(refused.to_string().contains("--force"), "{refused}");

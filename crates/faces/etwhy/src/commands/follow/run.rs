@@ -260,6 +260,10 @@ impl FollowArgs {
             return self.worker(what);
         }
         what.check()?;
+        if let Some(to) = &self.save {
+            // Said before what is to be saved has passed.
+            etwhy_export::spare_recording(to).with_context(|| to.display().to_string())?;
+        }
         if let What::Recorded(_) = what {
             // With the process that records.
             etwhy_child::end_with_standard_input(|| etwhy_scratch::exit(Exit::Done as i32));

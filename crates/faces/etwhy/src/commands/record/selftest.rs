@@ -135,7 +135,7 @@ fn report(seen: &[(Check, Result<f64, String>)], said: &[String]) -> Doc {
 
 fn bundle(target: &Path, truth: &Truth, report: &Doc, files: &[PathBuf]) -> anyhow::Result<()> {
     let failed = || format!("{}: cannot be written", target.display());
-    let file = etwhy_export::create(target).with_context(failed)?;
+    let file = std::fs::File::create(target).with_context(failed)?;
     let mut zip = ZipWriter::new(file);
     let options = SimpleFileOptions::default().large_file(true);
     zip.start_file("truth.json", options).with_context(failed)?;

@@ -20,7 +20,7 @@ pub struct Args {
     /// Write a new extract instead of replacing this one
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Replace what is at --output
+    /// Replace what is there even if it was not extracted
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -53,14 +53,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let resolver = Resolver::new(args.symbols.path()?.locators(sources), crate::symbol_args::compact_cache());
     let target = args.output.clone().unwrap_or_else(|| args.extract.clone());
     // Said before much is read.
-    let force = args.force || args.output.is_none();
-    drop(Writer::new(&target, Vec::new(), force)?);
+    drop(Writer::new(&target, Vec::new(), args.force)?);
     let done = resolve_extract::apply(&mut extract, &resolver, args.names, &Memory::unlimited())?;
     for problem in &done.problems {
         say!("etwhy: {}", sanitize(&problem.text));
     }
     let old = extract.manifest();
-    let mut writer = Writer::new(&target, old.traces.clone(), force)?;
+    let mut writer = Writer::new(&target, old.traces.clone(), args.force)?;
     let mut size = 0;
     let tables: Vec<&Table> = done.db.tables().filter(|table| extract.has(table.name())).collect();
     for table in &tables {
