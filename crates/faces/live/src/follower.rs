@@ -1,6 +1,6 @@
 //! Reads a trace while it is written, and gives the tables of a window.
 
-use crate::anomalies::{LATE_BUFFERS, REPLACED, TIME_DOUBTED};
+use crate::anomalies::{LATE_BUFFERS, REFUSED, REPLACED, TIME_DOUBTED};
 use crate::arrivals::Arrivals;
 use crate::error::{LiveError, Result};
 use crate::folder;
@@ -82,6 +82,8 @@ pub struct Follower {
     /// Up to which order key tables were given.
     complete: i64,
     replaced: u64,
+    /// Files of a folder that the system does not let us read.
+    refused: BTreeMap<PathBuf, etwhy_etl::Error>,
     ended: bool,
     /// Files that were kept although they are past, because those behind them do not say who is who.
     needed: usize,
@@ -127,7 +129,11 @@ impl Follower {
         let place = Place::Folder(path.into(), begins.to_owned());
         let mut follower = Follower::at(place, options, symbols, decoder);
         follower.poll()?;
-        Ok(follower)
+        match follower.refused.pop_first() {
+            // Waiting for others would look as if there were none.
+            Some((_, error)) if follower.files.is_empty() => Err(error.into()),
+            _ => Ok(follower),
+        }
     }
 
     /// Plays a finished file again: [`Follower::play`] says up to which moment it was written.
@@ -163,6 +169,7 @@ impl Follower {
             arrivals: Arrivals::default(),
             complete: i64::MIN,
             replaced: 0,
+            refused: BTreeMap::new(),
             ended: false,
             needed: 0,
             past: BTreeMap::new(),
@@ -229,6 +236,8 @@ impl Follower {
             Place::File(path) => vec![path.clone()],
             Place::Folder(path, begins) => folder::traces(path, begins)?,
         };
+        let is_folder = matches!(self.place, Place::Folder(..));
+        self.refused.retain(|path, _| paths.contains(path));
         for number in 0..self.files.len() {
             let (Some(file), Some(path)) = (self.files.get_mut(number), self.paths.get(number)) else {
                 continue;
@@ -237,13 +246,22 @@ impl Follower {
                 // Its buffers can still be read where the system allows; new ones do not come.
                 continue;
             }
-            match file.grow(path, self.ended)? {
-                Growth::Buffers(0) => {}
-                Growth::Buffers(count) => {
+            let grown = file.grow(path, self.ended);
+            if grown.is_ok() {
+                self.refused.remove(path);
+            }
+            match grown {
+                Ok(Growth::Buffers(0)) => {}
+                Ok(Growth::Buffers(count)) => {
                     polled.buffers += count;
                     self.note_arrivals(number, count);
                 }
-                Growth::Replaced => polled.replaced += 1,
+                Ok(Growth::Replaced) => polled.replaced += 1,
+                // One file does not end a recording of many: it is asked again, or gone from the folder by then.
+                Err(error @ etwhy_etl::Error::Io { .. }) if is_folder => {
+                    self.refused.insert(path.clone(), error);
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         if polled.replaced > 0 {
@@ -264,6 +282,10 @@ impl Follower {
     fn add(&mut self, path: PathBuf) -> Result<usize> {
         let file = match EtlFile::open_growing(&path, &path, self.options.header.as_ref()) {
             Ok(file) => file,
+            Err(error @ etwhy_etl::Error::Io { .. }) if matches!(self.place, Place::Folder(..)) => {
+                self.refused.insert(path, error);
+                return Ok(0);
+            }
             Err(error @ etwhy_etl::Error::Io { .. }) => return Err(error.into()),
             // Nothing but a first piece was written yet; or it is no trace, which a user hears of a single file.
             Err(error) => {
@@ -280,6 +302,7 @@ impl Follower {
             }
             return Ok(0);
         }
+        self.refused.remove(&path);
         let count = file.buffers().len();
         self.files.push(file);
         self.paths.push(path.clone());
@@ -480,6 +503,7 @@ impl Follower {
         let _ = Timeline::read(&self.files, &mut ledger);
         ledger.count(&LATE_BUFFERS, self.arrivals.too_late);
         ledger.count(&REPLACED, self.replaced);
+        ledger.count(&REFUSED, self.refused.len() as u64);
         ledger.count(&TIME_DOUBTED, u64::from(self.arrivals.leaps_behind(window.to)));
         let wanted = Wanted {
             tables: Some(tables),

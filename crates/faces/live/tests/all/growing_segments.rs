@@ -101,6 +101,42 @@ fn one_wrong_time_does_not_move_the_window() {
     }
 }
 
+/// Files vanish between the list of a folder and their opening, and some nobody may read.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_cannot_be_read_does_not_end_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = written(folder.path(), "openmp_spin.toml", 0.02);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::remove_file(at("written.etl")).unwrap();
+    // No user may read this one.
+    std::os::unix::fs::symlink("/proc/sys/vm/compact_memory", at("b.etl")).unwrap();
+    let alone = Follower::new(folder.path(), options(None), Symbols::new(&[]), no_schemas());
+    assert!(alone.is_err_and(|error| error.to_string().contains("b.etl")));
+    std::os::unix::fs::symlink(at("loop.etl"), at("loop.etl")).unwrap();
+    std::fs::create_dir(at("folder.etl")).unwrap();
+    std::fs::write(at("a.etl"), &bytes).unwrap();
+    let mut follower = follow(folder.path(), None);
+    follower.advance().unwrap();
+    // A pipe would be waited for.
+    let pipe = at("pipe.etl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let piped = Follower::new(&pipe, options(None), Symbols::new(&[]), no_schemas());
+    assert!(piped.is_err_and(|error| error.to_string().contains("neither a file nor a folder")));
+    // What was read can become unreadable, too.
+    std::fs::write(at("c.etl"), &bytes).unwrap();
+    follower.poll().unwrap();
+    std::fs::remove_file(at("c.etl")).unwrap();
+    std::os::unix::fs::symlink("/proc/sys/vm/compact_memory", at("c.etl")).unwrap();
+    follower.end().unwrap();
+    let window = follower.advance().unwrap().unwrap();
+    let wanted = ["ledger".to_owned()].into();
+    let ledger = follower.tables(&window, &wanted, &etwhy_table::Memory::unlimited()).unwrap().ledger;
+    let refused =
+        ledger.entries().find(|entry| entry.anomaly.name == "file_refused").map(|entry| entry.count);
+    assert_eq!((follower.files().len(), refused), (2, Some(2)));
+}
+
 #[test]
 fn files_that_are_cut_off_or_replaced_are_read_again() {
     let folder = tempfile::tempdir().unwrap();

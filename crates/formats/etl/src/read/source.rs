@@ -17,6 +17,11 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn open(path: &Path, shown: &Path, chunk: Option<usize>) -> Result<Source> {
         let io = |what| move |source| Error::Io { file: shown.to_owned(), what, source };
+        // Opening a pipe would wait for whoever writes into it.
+        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            let why = "it is neither a file nor a folder";
+            return Err(io("read")(std::io::Error::new(std::io::ErrorKind::InvalidInput, why)));
+        }
         let file = File::open(path).map_err(io("open"))?;
         let meta = file.metadata().map_err(io("open"))?;
         if meta.is_dir() {
