@@ -1,9 +1,10 @@
 //! Counters that a finding needs: without them a log cannot show what is asked, so *not found* would say too much.
 
 use super::rule::Rule;
+use etwhy_base::units::thousands;
 use etwhy_counters::tables::{CounterMachineRow, CounterWantedRow};
 use etwhy_table::{Database, RowOf};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Samples below which a log shows nothing, for findings that say no number themselves.
 const LEAST_SAMPLES: i64 = 3;
@@ -41,7 +42,10 @@ pub fn parse(path: &str) -> Option<CounterNeed<'_>> {
     (!object.is_empty() && !name.is_empty()).then_some(CounterNeed { object, name, instances })
 }
 
-/// Why a counter log cannot show what the finding asks: by machine, the counters and instances that it lacks.
+/// Machines that are named of those that lack the same.
+const MOST_NAMED: usize = 3;
+
+/// Why a counter log cannot show what the finding asks: the counters and instances that it lacks, and which machines lack them.
 pub fn lacking(db: &Database, rule: &Rule) -> Vec<String> {
     let wanted = db.read_or_empty::<CounterWantedRow>();
     if wanted.is_empty() || rule.counters.is_empty() {
@@ -50,22 +54,41 @@ pub fn lacking(db: &Database, rule: &Rule) -> Vec<String> {
     let languages = unknown_languages(db);
     let least = rule.thresholds.get("least_samples").map_or(LEAST_SAMPLES, |least| least.value as i64);
     let needs: Vec<CounterNeed<'_>> = rule.counters.iter().filter_map(|path| parse(path)).collect();
-    let several = languages.len() > 1;
-    let mut reasons: Vec<String> = Vec::new();
+    // In the order in which they come; a log may be of a hundred thousand machines.
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut seen = HashSet::new();
     for row in &wanted {
         let is = |need: &&CounterNeed<'_>| row.object_en() == need.object && row.name_en() == need.name;
         let machine = row.machine();
         for need in needs.iter().filter(is) {
             let language = languages.get(machine).and_then(Option::as_deref);
-            if let Some(reason) = reason(row, need, least, language) {
-                let reason = if several { format!("{machine}: {reason}") } else { reason };
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
+            let Some(reason) = reason(row, need, least, language) else { continue };
+            let at = *known.entry(reason).or_insert_with_key(|reason| {
+                reasons.push((reason.clone(), Vec::new()));
+                reasons.len() - 1
+            });
+            if let Some((_, machines)) = reasons.get_mut(at)
+                && seen.insert((at, machine))
+            {
+                machines.push(machine);
             }
         }
     }
+    let several = languages.len() > 1;
     reasons
+        .into_iter()
+        .map(|(reason, machines)| if several { of(&machines, &reason) } else { reason })
+        .collect()
+}
+
+/// The reason with the machines that it holds for.
+fn of(machines: &[&str], reason: &str) -> String {
+    let named = machines.get(..MOST_NAMED.min(machines.len())).unwrap_or(machines).join(", ");
+    match machines.len().saturating_sub(MOST_NAMED) {
+        0 => format!("{named}: {reason}"),
+        more => format!("{named} and {} more machines: {reason}", thousands(more as i128)),
+    }
 }
 
 /// Machines, with a counter of those whose language is not known.
@@ -121,6 +144,16 @@ mod tests {
         for wrong in ["", "Memory", r"\Memory", r"\(*)\x", r"\Processor(0)\x"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn machines_that_lack_the_same_share_a_reason() {
+        let reason = "the counter was not logged";
+        assert_eq!(of(&["A"], reason), "A: the counter was not logged");
+        assert_eq!(of(&["A", "B", "C"], reason), "A, B, C: the counter was not logged");
+        let many: Vec<String> = (0..95_000).map(|n| format!("M{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(of(&many, reason), "M0, M1, M2 and 94,997 more machines: the counter was not logged");
     }
 
     /// Each finding over counter logs says which counters it needs; those are all that its query names, but for those that say the same.
