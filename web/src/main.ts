@@ -86,7 +86,10 @@ function cpu(report: Report): Section {
   const data = report.cpu;
   const charts = report.charts;
   if (data.samples === 0) {
-    return { id: "cpu", title: "CPU", body: h("p", { class: "empty" }, "Cannot tell who used the CPU: the trace holds no CPU samples.", record("etwhy record --print cpu")) };
+    const body = report.quality.samples_recorded
+      ? h("p", { class: "empty" }, "Cannot tell who used the CPU: the trace has CPU samples, but none in this part of it.")
+      : h("p", { class: "empty" }, "Cannot tell who used the CPU: the trace holds no CPU samples.", record("etwhy record --print cpu"));
+    return { id: "cpu", title: "CPU", body };
   }
   const most = Math.max(1, ...data.processes.map((one) => one.cpu_ns));
   const processes = dataTable(

@@ -60,6 +60,8 @@ export interface Quality {
   named_percent: number | null;
   /** Interval of CPU samples. */
   sample_interval_ns: number | null;
+  /** Whether CPU samples were recorded, in the part that was asked for or outside of it. */
+  samples_recorded: boolean;
   /** Everything in the ledger, worst first. */
   ledger: (LedgerLine)[];
 }

@@ -82,7 +82,7 @@ function Bill(props: { data: Report }) {
         </>
       }
     >
-      <p class="about">{measured ? "Within one kind no time is charged twice; between kinds it is the same time seen from another side." : "Nobody can be charged: this trace holds no CPU samples."}</p>
+      <p class="about">{measured ? "Within one kind no time is charged twice; between kinds it is the same time seen from another side." : props.data.quality.samples_recorded ? "Nobody can be charged: there are no CPU samples in this range." : "Nobody can be charged: this trace holds no CPU samples."}</p>
       {measured && (
       <Grid
         label="The bill"

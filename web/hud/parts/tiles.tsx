@@ -46,7 +46,7 @@ const split = (text: string): [string, string] => {
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 };
 
-const missing = (name: string) => table(name)?.why_empty?.replace(/; record: .*$/, "") ?? "not in this trace";
+const missing = (name: string) => table(name)?.why_empty?.replace(/; record: .*$/, "") ?? (table(name)?.rows ? "none in this range" : "not in this trace");
 
 export function Tiles(props: { data: Report }) {
   const { cpu, bill, quality } = props.data;
@@ -58,7 +58,7 @@ export function Tiles(props: { data: Report }) {
   const disk = useSum({ table: "disk_io", values: [{ column: "size_bytes", fn: "sum" }, { column: "service_ns", fn: "max" }, { fn: "count" }] });
   const kept = useSum({ table: "virtual_alloc", values: [{ column: "committed_bytes", fn: "sum" }, { column: "freed_bytes", fn: "sum" }] });
   const tiles: Tile[] = [];
-  const gone = (title: string, source: string, panel: string) => tiles.push({ title, value: "–", unit: "", about: "not recorded", why: missing(source), line: [], color: "--c1", panel });
+  const gone = (title: string, source: string, panel: string) => tiles.push({ title, value: "–", unit: "", about: table(source)?.rows ? "not in this range" : "not recorded", why: missing(source), line: [], color: "--c1", panel });
   const all = cpu.busy_ns + cpu.idle_ns;
   if (cpu.samples > 0 && all > 0) {
     const cores = (cpu.busy_ns / all) * Math.max(1, quality.cpus);

@@ -173,6 +173,7 @@ fn quality() -> Quality {
         stacks_percent: Some(98.0),
         named_percent: Some(91.0),
         sample_interval_ns: Some(MS),
+        samples_recorded: true,
         ledger: vec![
             line(
                 "data_loss",

@@ -39,6 +39,8 @@ pub struct Quality {
     pub named_percent: Option<f64>,
     /// Interval of CPU samples.
     pub sample_interval_ns: Option<i64>,
+    /// Whether CPU samples were recorded, in the part that was asked for or outside of it.
+    pub samples_recorded: bool,
     /// Time in which records of processors may be missing, summed over processors.
     pub unobserved_ns: i64,
     /// Time ranges of that.
@@ -93,11 +95,24 @@ impl Quality {
         quality.events = counts.fold(0, u64::saturating_add);
         quality.undecoded_types =
             types.iter().filter(|row| row.count() > 0 && row.decoded_by() == "none").count();
+        quality.samples_recorded = types.iter().any(|row| {
+            let name = row.name();
+            row.provider() == "Windows Kernel"
+                && name.rsplit('/').next().is_some_and(|name| name.starts_with("SampledProfile"))
+        });
         if cpu.busy_ns > 0 {
             quality.stacks_percent = Some(percent(cpu.with_stack_ns, cpu.busy_ns));
             quality.named_percent = Some(percent(cpu.named_ns, cpu.busy_ns));
         }
         quality
+    }
+
+    /// Why nobody can be charged where there are no CPU samples.
+    pub fn no_samples(&self) -> &'static str {
+        match self.samples_recorded {
+            true => "the trace has CPU samples, but none in this part of it",
+            false => "the trace holds no CPU samples",
+        }
     }
 
     /// What is missing of it, in time and share; `None` if nothing is.

@@ -37,7 +37,7 @@ pub fn verdict(db: &Database, scope: &Scope, top: Top, findings: Vec<Outcome>) -
 
 fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome], bill: &[BillRow]) -> String {
     if cpu.samples == 0 {
-        let untold = || "Cannot tell who used the CPU: the trace holds no CPU samples.".to_owned();
+        let untold = || format!("Cannot tell who used the CPU: {}.", quality.no_samples());
         return switched(findings, bill).unwrap_or_else(untold);
     }
     let total = cpu.busy_ns.saturating_add(cpu.idle_ns);

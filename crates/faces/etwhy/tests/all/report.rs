@@ -85,3 +85,33 @@ fn two_forms_do_not_share_standard_output() {
     assert!(output.status.success());
     assert!(output.stdout.starts_with(b"# Why was it slow?"));
 }
+
+/// The demonstration begins with context switches; its first sample comes after one millisecond.
+#[test]
+fn a_part_without_samples_does_not_say_that_the_trace_has_none() {
+    let part = ["--demo", "--from", "0", "--to", "0.0009s"];
+    let output = why(&[&part[..], &["--md"]].concat(), &[]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("the trace has CPU samples, but none in this part of it"), "{text}");
+    assert!(!text.contains("holds no CPU samples"), "{text}");
+    let (json, _) = forms(&part);
+    assert_eq!((&json["cpu"]["samples"], &json["quality"]["samples_recorded"]), (&0.into(), &true.into()));
+}
+
+/// `--html *.etl` names a trace where a page was meant.
+#[test]
+fn no_report_replaces_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("a.etl");
+    std::fs::write(&trace, "recorded").unwrap();
+    for line in [
+        &["why", "--demo", "--html", trace.str()][..],
+        &["dump", "process", "--demo", "--format", "csv", "-o", trace.str()],
+        &["strace", "--demo", "-o", trace.str()],
+        &["export", "folded", "--demo", "-o", trace.str()],
+    ] {
+        let (code, _, errors) = ETWHY.ran(line);
+        assert!(code > 1 && errors.contains("is a recording"), "{line:?}: {code} {errors}");
+        assert_eq!(std::fs::read(&trace).unwrap(), b"recorded", "{line:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Where the CPU went.
 
 use super::Form;
+use crate::Quality;
 use etwhy_analysis::cpu::{Cost, Cpu};
 use etwhy_base::units::{percent, thousands};
 use etwhy_doc::{Column, Doc, Line, Span, Table};
@@ -10,13 +11,17 @@ const PROCESSES: usize = 3;
 const STACKS: usize = 5;
 
 /// CPU time by process, module, function and stack; of a stack as many frames as wanted.
-pub(super) fn section(doc: &mut Doc, cpu: &Cpu, form: &Form) {
+pub(super) fn section(doc: &mut Doc, cpu: &Cpu, quality: &Quality, form: &Form) {
     if cpu.samples > 0 || form.full {
         doc.heading("CPU");
     }
     if cpu.samples == 0 {
         // The sentence of the verdict says it too.
-        return doc.text(if form.full { "Cannot tell: the trace holds no CPU samples." } else { "" });
+        return doc.text(if form.full {
+            format!("Cannot tell: {}.", quality.no_samples())
+        } else {
+            String::new()
+        });
     }
     doc.text(format!("{} busy, {} idle.", ms(cpu.busy_ns), ms(cpu.idle_ns)));
     let mut table = Table::new([

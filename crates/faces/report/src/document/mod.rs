@@ -46,7 +46,7 @@ pub fn document(report: &Report, form: &Form) -> Doc {
     if let Some(activity) = &report.activity {
         activity::section(&mut doc, activity);
     }
-    cpu::section(&mut doc, &report.cpu, form);
+    cpu::section(&mut doc, &report.cpu, &report.quality, form);
     if let Some(charts) = &report.charts {
         system::interrupts(&mut doc, &charts.histograms);
         system::growth(&mut doc, &charts.growth);
