@@ -2,6 +2,7 @@
 
 use crate::profile::{Profile, Provider, profile, profiles};
 use crate::vocabulary::{self, Keyword, Stack};
+use etwhy_base::units::thousands;
 
 /// Name of the user session, and of the file that the recording is merged into.
 const NAME: &str = "etwhy";
@@ -81,6 +82,10 @@ pub enum Size {
     },
 }
 
+/// How much of its memory a 64-bit Windows may use as non-paged pool, from which buffers come (Microsoft, *Memory Limits for Windows and
+/// Windows Server Releases*).
+const POOL_PERCENT: u32 = 75;
+
 /// Buffers of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
@@ -96,6 +101,35 @@ impl Buffers {
     /// Mebibytes of memory that is not paged: from the start, and at most.
     pub fn mebibytes(self) -> [u32; 2] {
         [self.min, self.max].map(|count| count.saturating_mul(self.size_kib) / 1024)
+    }
+
+    /// Number, size and memory: `128 to 256 buffers of 1,024 KiB, 128 to 256 MiB of memory that is not paged`.
+    pub fn described(self) -> String {
+        let range = |[from, to]: [u32; 2]| match from == to {
+            true => thousands(to.into()),
+            false => format!("{} to {}", thousands(from.into()), thousands(to.into())),
+        };
+        format!(
+            "{} buffers of {} KiB, {} MiB of memory that is not paged",
+            range([self.min, self.max]),
+            thousands(self.size_kib.into()),
+            range(self.mebibytes())
+        )
+    }
+
+    /// What these and `other` take together at most, as shares of this much memory and of the pool that they come from.
+    pub fn share(self, other: Buffers, memory_mib: u32) -> String {
+        let [_, own] = self.mebibytes();
+        let [_, others] = other.mebibytes();
+        let both = own.saturating_add(others);
+        let percent = f64::from(both) * 100.0 / f64::from(memory_mib.max(1));
+        format!(
+            "at most {} MiB together: {percent:.1} % of {} MiB of memory, {:.1} % of what non-paged pool may take ({POOL_PERCENT} % of \
+             memory on 64-bit Windows)",
+            thousands(both.into()),
+            thousands(memory_mib.into()),
+            percent * 100.0 / f64::from(POOL_PERCENT)
+        )
     }
 
     /// Within both numbers of mebibytes, half of it from the start: buffers so small that each processor has four, if that is
@@ -193,35 +227,29 @@ impl Size {
 
     /// The numbers explained, one sentence a line.
     pub fn explained(self) -> Vec<String> {
+        let (kernel, user) = (self.kernel_buffers(), self.user_buffers());
+        let both = format!(
+            "Buffers of the kernel session: {}; of the session of providers, if any: {}",
+            kernel.described(),
+            user.described()
+        );
         if let Some(gib) = self.memory_gib() {
-            let [from, to] = self.kernel_buffers().mebibytes();
-            let [user_from, user_to] = self.user_buffers().mebibytes();
-            return vec![format!(
-                "Buffers of the kernel session: {from} to {to} MiB of memory that is not paged, those of providers, if any: {user_from} to \
-                 {user_to} MiB; for a machine with {gib} GiB and up to {USUAL_PROCESSORS} processors. The options `memory` and `large` \
-                 of etwhy record fit others."
-            )];
+            return vec![
+                format!("{both}; {}.", kernel.share(user, gib.saturating_mul(1024))),
+                format!(
+                    "For a machine with {gib} GiB and up to {USUAL_PROCESSORS} processors. The options `memory` and `large` of etwhy \
+                     record fit others."
+                ),
+            ];
         }
-        let (processors, buffers) = (self.processors(), self.kernel_buffers());
         if let Size::Machine { memory_mib, .. } = self {
-            let [_, kernel] = buffers.mebibytes();
-            let [_, user] = self.user_buffers().mebibytes();
             return vec![format!(
-                "Buffers take at most {} MiB of memory that is not paged ({kernel} for the kernel's events, {user} for those of \
-                 providers): of the {memory_mib} MiB of this machine never more than 1/{KERNEL_SHARE} and 1/{USER_SHARE}.",
-                kernel + user
+                "{both}; {}: never more than 1/{KERNEL_SHARE} and 1/{USER_SHARE} of memory.",
+                kernel.share(user, memory_mib)
             )];
         }
         vec![
-            format!(
-                "{processors} processors: {} to {} buffers of {} KiB, 4 to 8 per processor, {} to {} MiB of memory that \
-                 is not paged.",
-                buffers.min,
-                buffers.max,
-                buffers.size_kib,
-                buffers.min * buffers.size_kib / 1024,
-                buffers.max * buffers.size_kib / 1024
-            ),
+            format!("{} processors: {both}. 4 to 8 buffers per processor.", self.processors()),
             "Each processor fills a buffer of its own while others are written; with fewer than 2 per processor events \
              are lost."
                 .to_owned(),
@@ -383,8 +411,13 @@ mod tests {
         let large = Size::Large { processors: 256 };
         assert_eq!(large.kernel_buffers(), Buffers { size_kib: 1024, min: 1024, max: 2048 });
         assert_eq!(large.user_buffers(), Buffers { size_kib: 1024, min: 256, max: 512 });
-        assert!(large.explained()[0].contains("1024 to 2048 MiB"));
+        assert!(large.explained()[0].contains("1,024 to 2,048 buffers of 1,024 KiB, 1,024 to 2,048 MiB"));
         assert!(Size::Usual.explained()[0].contains("128 to 256 MiB"), "{:?}", Size::Usual.explained());
+        let usual = Size::Usual.explained()[0].clone();
+        assert!(
+            usual.contains("320 MiB together: 3.9 % of 8,192 MiB of memory, 5.2 % of what non-paged pool"),
+            "{usual}"
+        );
         // A share of the memory, however small the machine, and never more than 512 MiB.
         for gib in [0, 1, 2, 4, 8, 16, 64, u32::MAX] {
             let size = Size::Memory { gib };

@@ -153,7 +153,7 @@ fn key_of(entry: &Entry) -> String {
 }
 
 /// The same memory in buffers of less than a mebibyte, which both keys want.
-fn small(buffers: Buffers) -> Buffers {
+pub(super) fn small(buffers: Buffers) -> Buffers {
     const MOST_KIB: u32 = 512;
     if buffers.size_kib <= MOST_KIB {
         return buffers;

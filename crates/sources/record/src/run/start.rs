@@ -1,5 +1,6 @@
 //! Before the start, and the start.
 
+use super::boot::small;
 use super::explain::explain;
 use super::journal::{Entry, Journal, Kind, Mode, Phase, State, is_of_etwhy, target};
 use super::system::{Begin, Code, Live, Provided, Refused};
@@ -94,7 +95,35 @@ pub(super) fn plan(
     })
 }
 
+/// The buffers of a recording, in sentences.
+fn buffers(plan: &Plan, options: &Options, (_, memory_mib): (u32, u32)) -> Vec<String> {
+    let of = |buffers: Buffers| if options.boot { small(buffers) } else { buffers };
+    let (kernel, user) = (of(plan.kernel_buffers), of(plan.user_buffers));
+    vec![
+        format!("kernel session: {}", kernel.described()),
+        format!("session of providers and marks: {}", user.described()),
+        format!("buffers take {}", kernel.share(user, memory_mib)),
+    ]
+}
+
 impl Recorder<'_> {
+    /// Checks that a recording can begin, and begins none. Gives what it would take, and sentences that the user should know.
+    ///
+    /// # Errors
+    /// Why none can begin.
+    pub fn try_out(&mut self, options: &Options) -> Result<Vec<String>, Refused> {
+        let size = self.machine.size();
+        let plan = plan(&options.profiles, &options.programs, options.mode, size)?;
+        let (private, said) = self.preflight(options, size)?;
+        let session = match (options.boot, private) {
+            (true, _) => "the next start of Windows would be recorded",
+            (false, true) => "a private kernel session would record",
+            (false, false) => "the session `NT Kernel Logger` would record",
+        };
+        let first = format!("{session}: {}", options.profiles.join(","));
+        Ok([first].into_iter().chain(said).chain(buffers(&plan, options, size)).collect())
+    }
+
     /// Checks that a recording can begin, and begins it. Gives sentences that the user should know.
     ///
     /// # Errors
@@ -103,6 +132,7 @@ impl Recorder<'_> {
         let size = self.machine.size();
         let plan = plan(&options.profiles, &options.programs, options.mode, size)?;
         let (private, mut said) = self.preflight(options, size)?;
+        said.extend(buffers(&plan, options, size));
         let now = self.machine.now_ms();
         let mut journal = Journal {
             version: Journal::VERSION,

@@ -34,7 +34,16 @@ fn said(tick: &Tick) -> String {
 #[test]
 fn a_recording_begins_as_planned_and_ends_as_files() {
     let fake = Fake::new(1);
-    assert!(start(&fake, &options("all")).unwrap().is_empty());
+    let planned = with(&fake, |r| r.try_out(&options("all"))).unwrap();
+    assert!(fake.0.borrow().starts.is_empty() && with(&fake, |r| r.status()).unwrap().is_none());
+    assert_eq!(planned[0], "the session `NT Kernel Logger` would record: all");
+    let said = start(&fake, &options("all")).unwrap();
+    assert_eq!(said, planned[1..]);
+    for (begun, sentence) in fake.0.borrow().starts.iter().zip(&said) {
+        assert!(sentence.ends_with(&begun.buffers.described()), "{sentence}: {:?}", begun.buffers);
+    }
+    let share = "buffers take at most 640 MiB together: 3.9 % of 16,384 MiB of memory, 5.2 % of what non-paged pool may take";
+    assert!(said[2].starts_with(share), "{said:?}");
     {
         let mut world = fake.0.borrow_mut();
         let kernel = world.named(NT_KERNEL_LOGGER).unwrap();
@@ -86,6 +95,7 @@ fn each_obstacle_has_its_sentence() {
         ask(&mut options);
         let refused = start(&fake, &options).unwrap_err().0;
         assert!(refused.contains(sentence), "{sentence}: {refused}");
+        assert_eq!(with(&fake, |r| r.try_out(&options)), Err(Refused(refused)));
         let world = fake.0.borrow();
         assert!(world.starts.is_empty() && world.journal.is_none(), "{sentence}");
     }
@@ -368,7 +378,9 @@ fn the_next_start_of_windows_is_recorded() {
     let profiles = vec!["cpu".to_owned(), "network".to_owned()];
     let boot = Options { boot: true, profiles, ..options("cpu") };
     let said = start(&fake, &boot).unwrap().join("\n");
-    for sentence in ["stacks of kernel events are missing", "their filters are left out", "ends at 8192 MiB"]
+    let small = "kernel session: 512 to 1,024 buffers of 512 KiB, 256 to 512 MiB of memory that is not paged";
+    for sentence in
+        ["stacks of kernel events are missing", "their filters are left out", "ends at 8192 MiB", small]
     {
         assert!(said.contains(sentence), "{sentence}: {said}");
     }

@@ -64,6 +64,9 @@ pub struct Args {
     /// Start and come back: the recording runs without a guard until `etwhy record stop`
     #[arg(long, conflicts_with_all = ["rotate", "time", "stop_when"])]
     no_wait: bool,
+    /// Check whether a recording can begin, print what it would take (sessions, buffers, memory), and begin none
+    #[arg(long, conflicts_with_all = ["on", "no_wait"])]
+    dry_run: bool,
     /// Record on this host by ssh: print the commands, or with -o run them and write what comes back to FILE
     #[arg(long, value_name = "HOST", conflicts_with_all = ["folder", "no_wait", "rotate"])]
     on: Option<String>,
@@ -115,6 +118,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     reader::check(&args.stop_when, options.mode)?;
     let mut watch = Watch::new(args.stop_when.clone());
     here.prepare(&mut watch)?;
+    if args.dry_run {
+        let planned = here.step(|recorder| recorder.try_out(&options))?;
+        let mut out = out();
+        planned.iter().try_for_each(|text| writeln!(out, "{text}"))?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
     let said = here.step(|recorder| recorder.start(&options))?;
     tell(&said);
     say!("etwhy: {NO_WINDOWS}");
