@@ -118,7 +118,7 @@ export function Inspector() {
           <FindingInspector key={finding.id} of={finding} />
         ) : (
           <div class="part">
-            <p>Select a row, a bar or a slice: what is known of it stands here.</p>
+            <p>Select a row, a bar or a slice to see what is known about it.</p>
           </div>
         )}
       </div>

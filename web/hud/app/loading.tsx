@@ -46,7 +46,7 @@ function Early() {
     <div class="overview early">
       <section class="answer" aria-label="Verdict">
         <h1 title={visible(verdict.sentence)}>{visible(shortened(verdict.sentence))}</h1>
-        <p>The verdict stands. The tables of the panels are being made.</p>
+        <p>The verdict is ready. The tables of the panels are being made.</p>
       </section>
       <Findings data={verdict} />
     </div>
@@ -104,7 +104,7 @@ export function Offer() {
   return (
     <div class="notes" role="alert">
       <p>
-        {visible(wanted.name)} lies in a folder of this server.{" "}
+        {visible(wanted.name)} is in a folder of this server.{" "}
         <button type="button" class="small" disabled={busy} onClick={open}>
           Open it and follow the link
         </button>

@@ -39,7 +39,7 @@ function Help(props: { onClose: () => void }) {
               ["Arrows", "move between cells; Right and Left open and close rows of trees"],
               ["Home, End, Page Up, Page Down", "move far; with Ctrl to the first and last row"],
               ["Enter", "what a double-click does; in the header it sorts"],
-              ["Shift+Up, Shift+Down", "select rows: their sum stands below, Ctrl+C copies them as numbers; Escape drops them"],
+              ["Shift+Up, Shift+Down", "select rows: their sum is shown below, Ctrl+C copies them as numbers; Escape drops them"],
               ["Ctrl+C", "copy the cell"],
               ["Shift+F10 in the header", "menu of the column: sort, unit, aggregate, copy, hide"],
             ].map(([key, about]) => (

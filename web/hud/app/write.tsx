@@ -80,7 +80,7 @@ function NoteWindow(props: { onClose: () => void }) {
         </p>
       ))}
       <p class="about" data-part="notes-place">
-        {savedIn() ? `Notes are saved in ${visible(savedIn() ?? "")}, stand in links to this view, and go into the saved report.` : `Notes stand in links to this view, in the saved report and in this browser. ${visible(kept.value?.why ?? "")}${kept.value?.why ? ": s" : "S"}ave them as a file to keep them.`} An empty text removes one.
+        {savedIn() ? `Notes are saved in ${visible(savedIn() ?? "")}, are part of links to this view, and go into the saved report.` : `Notes are part of links to this view, in the saved report and in this browser. ${visible(kept.value?.why ?? "")}${kept.value?.why ? ": s" : "S"}ave them as a file to keep them.`} An empty text removes one.
       </p>
     </Dialog>
   );

@@ -249,7 +249,7 @@ export function Precise() {
       )}
       <Box title="Threads" tools={<Sql sql={list.value?.sql} />}>
         <Fault error={list.error} />
-        {list.value && list.value.total === 0 && settings.search === "" && <Nothing why="No context switch lies in this part." />}
+        {list.value && list.value.total === 0 && settings.search === "" && <Nothing why="No context switches in this range." />}
         {list.value && (
           <ThreadList
             threads={list.value.threads}

@@ -147,7 +147,7 @@ function preset(graph: Element, of: Element, title: string, left: Set<string>): 
     let id: string;
     // Left of the gold bar stands what is grouped by.
     const by = at < keys ? (found.key ?? found.value) : undefined;
-    if (at < keys && !by) lack(`column ${called} left of the gold bar: it stands right of it here`);
+    if (at < keys && !by) lack(`column ${called} left of the gold bar: it is right of it here`);
     if (by) {
       if (!group.includes(by)) group.push(by);
       id = by;

@@ -200,7 +200,7 @@ function View() {
         {data.unused.length > 0 && <p class="about">Filters by {data.unused.join(", ")} do not apply to DPCs and ISRs.</p>}
         {before && (
           <p class="warned" role="note">
-            Before ({span(before.range)}) and now ({span(data.range)}){before.range[1] - before.range[0] === length ? "" : ", of different length: counts and times are not comparable as they are, durations and shares are"}. If several things changed between the two, do not credit one of them: only a trace for each change tells.
+            Before ({span(before.range)}) and now ({span(data.range)}){before.range[1] - before.range[0] === length ? "" : ", of different length: counts and times are not comparable as they are, durations and shares are"}. If several things changed between the two, do not credit one of them: record a trace after each change.
           </p>
         )}
       </Box>

@@ -33,6 +33,13 @@ function nice(most: number): number {
   return Math.max(1, [1, 2, 2.5, 5, 10].map((step) => step * ten).find((step) => step * 4 >= most) ?? ten * 10);
 }
 
+/** Whether a border has a label where classes are so many px wide: 1, 2 and 5 of each decade, or 1 alone. */
+export function labelled(border: number, step: number): boolean {
+  if (border === 0) return step > 24;
+  const first = border.toExponential().replace(/e.*/, "");
+  return step >= 58 || (step >= 14 ? ["1", "2", "5"] : ["1"]).includes(first);
+}
+
 const words = (above: number, upTo: number | null) => (upTo === null ? `above ${border(above)}` : `${border(above)} to ${border(upTo)}`);
 
 /** All classes from the first to the last that holds any, on either side. */
@@ -103,8 +110,6 @@ export function Bins(props: Props) {
       : [0, 0.25, 0.5, 0.75, 1].map((part) => part * most);
   const limitAt = list.findIndex((one) => one.above >= props.limit);
   const limitX = limitAt < 0 ? null : x(limitAt);
-  // Labels of borders need room.
-  const every = Math.max(1, Math.ceil(58 / step));
   const go = (place: number) => {
     const next = Math.max(0, Math.min(list.length - 1, place));
     setAt(next);
@@ -130,7 +135,7 @@ export function Bins(props: Props) {
       onBlur={() => setAt(null)}
     >
       {width > 0 && (
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${props.label}; the same figures stand in the table`}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${props.label}; the table has the same figures`}>
           <defs>
             <pattern id="over-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
               <rect width="6" height="6" class="over-ground" />
@@ -154,7 +159,7 @@ export function Bins(props: Props) {
               {value(one.before) > 0 && (
                 <rect class="outline" x={x(place) + 2.5} width={Math.max(1, step - 5)} y={y(value(one.before))} height={HEIGHT - BOTTOM - y(value(one.before))} />
               )}
-              {place % every === 0 && (
+              {labelled(one.above, step) && (
                 <text class="tick" x={x(place)} y={HEIGHT - BOTTOM + 16} text-anchor="middle">
                   {border(one.above)}
                 </text>
@@ -173,7 +178,7 @@ export function Bins(props: Props) {
         </svg>
       )}
       <p class="told" aria-hidden="true">
-        {at === null ? `${props.measure === "count" ? "How many" : "Time"} by duration; classes grow by factors${logged ? ", the scale is logarithmic" : ""}. Hatched: over the limit. A click lists what is in a class.${props.before ? " Outline: before." : ""}` : describe(at)}
+        {at === null ? `${props.measure === "count" ? "How many" : "Time"} by duration, ten classes per decade${logged ? ", the scale is logarithmic" : ""}. Hatched: over the limit. A click lists what is in a class.${props.before ? " Outline: before." : ""}` : describe(at)}
       </p>
     </div>
   );

@@ -91,7 +91,7 @@ export function CpuLoads(props: { cpus: CpuLoad[]; processors: number; length: n
           event.stopPropagation();
         }}
       >
-        <svg width={LEFT + list.length * step + 4} height={HEIGHT} role="img" aria-label="Share of each processor in DPCs and ISRs; the same figures stand in the table">
+        <svg width={LEFT + list.length * step + 4} height={HEIGHT} role="img" aria-label="Share of each processor in DPCs and ISRs; the table has the same figures">
           <defs>
             <pattern id="isr-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
               <rect width="5" height="5" class="isr-ground" />

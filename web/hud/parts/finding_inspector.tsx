@@ -5,7 +5,7 @@ import type { BillRow, Hit } from "../../src/model.ts";
 import { visible } from "../base/value.ts";
 import { alike } from "./grid/amounts.ts";
 import { energy } from "../state/energy.ts";
-import { figure, filled, inside, phrase, type Found } from "../state/finding.ts";
+import { figure, filled, inside, machineShare, phrase, type Found } from "../state/finding.ts";
 import { deselect, selectHit, WHERE } from "../state/select.ts";
 import { foundWhen } from "../state/session.ts";
 import { inForce, look, report, set, table, view } from "../state/view.ts";
@@ -103,11 +103,12 @@ export function FindingInspector(props: { of: Found }) {
   const one = props.of;
   const { finding, hit, at, id } = one;
   const joule = energyText(one, report.value?.bill ?? []);
+  const share = machineShare(one);
   const filtered = view.value.finding === id;
   const panels = (WHERE[finding.topic] ?? ["stacks"]).filter((panel) => whyEmpty(tablesOfPanel(panel)) === null);
   const facts: [string, string][] = [
     ...(hit.cost_ns !== null ? [["Cost", duration(hit.cost_ns)] as [string, string]] : []),
-    ...(hit.share !== null ? [["Share", percent(hit.share)] as [string, string]] : []),
+    ...(typeof share === "number" ? [["Share of machine", percent(share)] as [string, string]] : hit.share !== null ? [["Share", percent(hit.share)] as [string, string]] : []),
     ...(joule ? [["Energy, estimated", joule] as [string, string]] : []),
     ...(hit.confidence ? [["Confidence", hit.confidence] as [string, string]] : []),
   ];

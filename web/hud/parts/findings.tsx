@@ -2,12 +2,12 @@
 
 import { useEffect } from "preact/hooks";
 import type { Outcome, Report } from "../../src/model.ts";
-import { count } from "../../src/lib/format.ts";
+import { count, percent } from "../../src/lib/format.ts";
 import { isGuard, markOf } from "../base/colors.ts";
 import { bind } from "../base/keys.ts";
 import { visible } from "../base/value.ts";
 import { openInspector } from "../app/inspector.tsx";
-import { foundIn, lookAt, lookedAt, phrase, type Found } from "../state/finding.ts";
+import { foundIn, lookAt, lookedAt, machineShare, phrase, type Found } from "../state/finding.ts";
 import { inspect } from "../state/inspect.ts";
 import { tick } from "../state/live.ts";
 import { inForce, set, setting, table, view, whole, type Range } from "../state/view.ts";
@@ -126,6 +126,9 @@ export function Findings(props: { data: Report }) {
         <span class="number">
           Cost<span class="faint">{costs.unit && `\u00a0${costs.unit}`}</span>
         </span>
+        <span class="number part" title="Of the CPU time of all processors">
+          Share
+        </span>
       </div>
       {found.length === 0 && (
         <p class="about">
@@ -134,6 +137,7 @@ export function Findings(props: { data: Report }) {
       )}
       {shown.map((one) => {
         const cost = one.hit.cost_ns;
+        const share = machineShare(one);
         return (
           <button
             type="button"
@@ -163,6 +167,7 @@ export function Findings(props: { data: Report }) {
               {cost === null ? "–" : costs.bare(cost)}
               {cost !== null && <span class="narrow-only">{costs.unit && `\u00a0${costs.unit}`}</span>}
             </span>
+            <span class="number part muted">{typeof share === "number" ? percent(share) : (share ?? "–")}</span>
           </button>
         );
       })}

@@ -28,7 +28,7 @@ export function describe(pieces: Pieces, piece: number): string {
     pieces.bucket === null ? `${STATES[state]} for ${duration(pieces.dur[piece] ?? 0)}${open ? " (its end is not in the trace)" : ""}` : `${STATES[state]} for ${duration(pieces.dur[piece] ?? 0)} of ${duration(pieces.bucket)}`,
     `from ${moment(pieces.start[piece] ?? 0, step)}`,
   ];
-  if (reason) parts.push(state === 3 ? `${reason}: waiting or ready, no ReadyThread tells` : reason);
+  if (reason) parts.push(state === 3 ? `${reason}: waiting or ready: no ReadyThread event was recorded` : reason);
   if (typeof get("cpu") === "number") parts.push(`CPU ${get("cpu")}`);
   if (pieces.bucket === null && typeof get("priority") === "number") parts.push(`priority ${get("priority")}`);
   return parts.join(", ");
@@ -165,7 +165,7 @@ export function Lanes(props: Props) {
         style={{ height: `${height(pieces.lanes.length)}px` }}
         tabIndex={0}
         role="application"
-        aria-label="States of threads over time. Up and down change the thread, left and right go from state to state, Enter selects its time, p shows the critical path, w and s zoom, a and d pan. The same figures stand in the table."
+        aria-label="States of threads over time. Up and down change the thread, left and right go from state to state, Enter selects its time, p shows the critical path, w and s zoom, a and d pan. The table has the same figures."
         onKeyDown={keyed}
         onPointerDown={(event) => {
           if (event.button !== 0) return;

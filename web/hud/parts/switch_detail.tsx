@@ -19,7 +19,7 @@ export function useSwitch(row: number | null, delay = 0): Answer<Detail> {
 export function readiedBy(detail: Detail): string {
   if (detail.readier) return `readied by ${threadName(detail.readier)}`;
   if (detail.in_dpc) return "readied in a DPC (a timer, the end of a transfer)";
-  return detail.waited ? "nothing tells who readied it" : "it had been preempted: nobody readied it";
+  return detail.waited ? "who readied it was not recorded" : "it had been preempted: nobody readied it";
 }
 
 function Frames(props: { title: string; stack: FrameList | null; most?: number }) {

@@ -2,7 +2,7 @@
 
 import type { Hit, Outcome, Report } from "../../src/model.ts";
 import { bytes, count, duration, number, percent } from "../../src/lib/format.ts";
-import { report, set, setting } from "./view.ts";
+import { inForce, report, schema, set, setting } from "./view.ts";
 
 export interface Found {
   finding: Outcome;
@@ -10,6 +10,16 @@ export interface Found {
   at: number;
   /** `cpu.spin-wait#0`. */
   id: string;
+}
+
+/** What its cost is of the CPU time of all processors; `wait` for time that passed on none; null where neither is known. */
+export function machineShare({ finding, hit }: Pick<Found, "finding" | "hit">): number | "wait" | null {
+  const range = inForce.value?.found.range;
+  const quality = report.value?.quality;
+  const capacity = (range ? range[1] - range[0] : (quality?.duration_ns ?? 0)) * (quality?.cpus ?? 0);
+  const of = finding.topic === "interrupts" ? "samples" : schema.value?.costs?.[finding.id];
+  if (hit.cost_ns === null || of === undefined || capacity <= 0) return null;
+  return of === "elapsed" ? "wait" : hit.cost_ns / capacity;
 }
 
 const RANK = ["critical", "warning", "notice", "info"];

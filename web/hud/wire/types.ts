@@ -705,7 +705,9 @@ rows: number, unused: Array<string>, };
 
 export type ScalarInfo = { usage: string, about: string, };
 
-export type Schema = { tables: Array<TableInfo>, views: Array<ViewInfo>, functions: Array<FunctionInfo>, scalars: Array<ScalarInfo>, metrics: Array<MetricInfo>, };
+export type Schema = { tables: Array<TableInfo>, views: Array<ViewInfo>, functions: Array<FunctionInfo>, scalars: Array<ScalarInfo>, metrics: Array<MetricInfo>, 
+/** What the costs of findings are times of, by id: samples, or elapsed (waits, which are of no processor). */
+costs: Record<string, "samples" | "elapsed">, };
 
 /** Range, filters, metric. */
 export type Selection = { 

@@ -43,6 +43,30 @@ test("a range is counted as SQL counts it, in the table too", there, async () =>
   await context.close();
 });
 
+test("classes of durations hold what SQL counts, ten to a decade; what is over the limit is behind its line", there, async () => {
+  const response = await fetch(`${servers.dpc}api/v1/interrupts`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ trace: 0, range: null, filters: [] }) });
+  const { drivers } = await response.json();
+  const { bins, over_limit: over } = drivers.find((one) => one.class === "dpc" && one.module === "ndis.sys");
+  for (const bin of bins) {
+    const [{ n }] = await sql("dpc", `SELECT count(*) AS n FROM dpc WHERE module = 'ndis.sys' AND exclusive_ns > ${bin.above_ns} AND exclusive_ns <= ${bin.up_to_ns}`);
+    assert.equal(bin.count, n, `${bin.above_ns}`);
+    assert.ok(bin.above_ns === 0 || bin.up_to_ns / bin.above_ns < 1.3, `${bin.above_ns} to ${bin.up_to_ns}`);
+  }
+  assert.equal(bins.filter((bin) => bin.over_limit).reduce((sum, bin) => sum + bin.count, 0), over);
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
+  const limit = Number(await page.locator(".bins line.limit").getAttribute("x1"));
+  const bars = await page.locator(".bins rect.bar").evaluateAll((all) => all.map((one) => [one.classList.contains("over"), Number(one.getAttribute("x")), Number(one.getAttribute("width"))]));
+  assert.equal(bars.length, bins.length);
+  for (const [isOver, x, width] of bars) assert.ok(isOver ? x >= limit : x + width <= limit + 1, `${isOver} ${x} ${width} ${limit}`);
+  // What a class lists is what it counts.
+  await page.locator(".bins .bin", { has: page.locator(".over") }).first().click();
+  await settled(page);
+  const first = bins.find((bin) => bin.over_limit);
+  assert.match(await page.locator(".pair").innerText(), new RegExp(`${first.count.toLocaleString("en")} DPCs of`));
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test("before and after lie over each other", there, async () => {
   const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
   const other = await page.getByLabel("Compare with").locator("option").count();

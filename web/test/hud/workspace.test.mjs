@@ -338,3 +338,20 @@ test("panels without data say which recording has it", demo, async () => {
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("findings stand on one scale: the share of the machine's CPU time, and waits by their name", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  const [{ capacity }] = await sql("demo", "SELECT (max(last_ns) - min(first_ns)) * max(cpus) AS capacity FROM trace");
+  const row = (id) => page.locator(`.finding-row[data-finding='${id}']`).first();
+  const cost = Number((await row("cpu.spin-wait").locator(".number").first().innerText()).replaceAll(",", "")) * 1e9;
+  const share = Number.parseFloat(await row("cpu.spin-wait").locator(".part").innerText());
+  assert.ok(Math.abs(share - (100 * cost) / capacity) < 0.1, `${share} ${cost} ${capacity}`);
+  assert.equal(await row("clr.gc-pause").locator(".part").innerText(), "wait");
+  const widths = await page.locator(".finding-row .meter i").evaluateAll((all) => all.map((one) => Number.parseFloat(one.style.width)));
+  assert.equal(Math.max(...widths), 100);
+  await row("cpu.spin-wait").click();
+  assert.match(await page.getByRole("complementary", { name: "Inspector" }).innerText(), new RegExp(`Share of machine\\s+${share.toFixed(1)}`));
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

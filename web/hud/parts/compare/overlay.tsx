@@ -8,6 +8,7 @@ import { view } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { ask } from "../../wire/api.ts";
 import type { Interrupts, TraceInfo } from "../../wire/types.ts";
+import { labelled } from "../bins.tsx";
 import { Box } from "../box.tsx";
 import { Grid } from "../grid.tsx";
 
@@ -58,7 +59,7 @@ export function Overlay() {
   const figures = (line: Line) => line.data.drivers.find((one) => one.class === "dpc" && one.module === module);
   return (
     <Box
-      title="DPC durations over each other"
+      title="DPC durations, overlaid"
       tools={
         <>
           <select aria-label="Driver of the overlay" value={module} onChange={(event) => setChosen(event.currentTarget.value)}>
@@ -75,7 +76,7 @@ export function Overlay() {
       }
     >
       {!asTable && (
-        <svg class="overlay" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`DPC durations of ${module} in ${lines.length} traces; the same figures stand in the table`}>
+        <svg class="overlay" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`DPC durations of ${module} in ${lines.length} traces; the table has the same figures`}>
           {[0, 0.5, 1].map((part) => (
             <g key={part}>
               <line class="grid-line" x1={LEFT} x2={WIDTH - 8} y1={y(part * most)} y2={y(part * most)} />
@@ -85,7 +86,7 @@ export function Overlay() {
             </g>
           ))}
           {edges.map((edge, at) => (
-            at % Math.max(1, Math.ceil(46 / step)) === 0 && (
+            labelled(edge, step) && (
               <text key={edge} class="tick" x={LEFT + at * step} y={HEIGHT - 8} text-anchor="middle">
                 {border(edge)}
               </text>

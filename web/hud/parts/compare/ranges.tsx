@@ -110,7 +110,7 @@ export function Ranges() {
       }
     >
       <p class="about">
-        Sums of each range, and per second of it, so that ranges of different length can be compared. The largest change per second stands first.
+        Sums of each range, and per second of it, so that ranges of different length can be compared. The largest change per second comes first.
         {(seconds[1] > 1.2 * seconds[0] || seconds[0] > 1.2 * seconds[1]) && (
           <strong data-part="caveat">
             {" "}

@@ -151,7 +151,7 @@ function Entities(props: { data: Diff }) {
           { id: "a", title: "A", unit: scale.unit + per, number: true, width: "62px" },
           { id: "b", title: "B", unit: scale.unit + per, number: true, width: "62px" },
           { id: "d", title: "Δ", unit: scale.unit + per, number: true, width: "120px", doc: "B minus A" },
-          { id: "r", title: "B / A (95 %)", number: true, width: "152px", doc: "B divided by A, with its interval: 95 of 100 times all names of a kind lie in theirs. Bursts make it wider" },
+          { id: "r", title: "B / A (95 %)", number: true, width: "152px", doc: "B divided by A, with its interval: 95 of 100 times, all names of a kind are in theirs. Bursts make it wider" },
         ]}
         count={rows.length}
         card={card}
@@ -193,7 +193,7 @@ function Entities(props: { data: Diff }) {
           return column === 4 ? <span class={tone}>{["new", "gone"].includes(how(one)) ? <b>{how(one)}</b> : how(one)}</span> : undefined;
         }}
       />
-      <p class="about">Grey: no more than chance explains. What was not there before is new.</p>
+      <p class="about">Gray: no more than chance explains. What was not there before is new.</p>
     </Box>
   );
 }
@@ -251,8 +251,8 @@ export function Whole() {
           <p class="warn-bar" role="note" data-part="lengths">
             <Severity name="warning" />
             <span>
-              {apart && `A lasted ${duration(lengths[0])}, B ${duration(lengths[1])}: if both did the same work, compare in all; if they ran on and on, per second. `}
-              {modules?.together && <strong>Several things changed at once: what helped cannot be told from these two traces.</strong>}
+              {apart && `A lasted ${duration(lengths[0])}, B ${duration(lengths[1])}: if both did the same work, compare in all; if they ran on and on, per second; if one did more of the same work, per run. `}
+              {modules?.together && <strong>Several things changed at once: which of them helped cannot be determined from these two traces.</strong>}
             </span>
           </p>
         )}

@@ -36,19 +36,21 @@ export function Foot(props: { sheet: Sheet; numbers: boolean[]; deeds: Deed[]; c
         </span>
       ))}
       <span class="grow" />
-      {props.deeds.map((one) => (
-        <button type="button" class="small" key={one.text} title={one.doc} onClick={one.run}>
-          {one.text}
+      <span class="deeds">
+        {props.deeds.map((one) => (
+          <button type="button" class="small" key={one.text} title={one.doc} onClick={one.run}>
+            {one.text}
+          </button>
+        ))}
+        {FORMATS.map((format) => (
+          <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${count(rows.length)} rows as ${format}`)}>
+            {format === "TSV" ? "Copy TSV" : format}
+          </button>
+        ))}
+        <button type="button" class="small" onClick={props.clear}>
+          Clear
         </button>
-      ))}
-      {FORMATS.map((format) => (
-        <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${count(rows.length)} rows as ${format}`)}>
-          {format === "TSV" ? "Copy TSV" : format}
-        </button>
-      ))}
-      <button type="button" class="small" onClick={props.clear}>
-        Clear
-      </button>
+      </span>
     </div>
   );
 }

@@ -110,7 +110,7 @@ function Numbers(props: Props & { info: ColumnInfo }) {
           <span>{scale?.unit}</span>
         )}
       </p>
-      <p class="about">{wrong ? "This is no number." : least !== null && most !== null ? `Rows hold ${show(least, { ...info, unit: base })} to ${show(most, { ...info, unit: base })}.` : "\u00a0"}</p>
+      <p class="about">{wrong ? "Not a number." : least !== null && most !== null ? `Rows hold ${show(least, { ...info, unit: base })} to ${show(most, { ...info, unit: base })}.` : "\u00a0"}</p>
       <Take left={conditions.length > 0 ? total(kept.value?.facts, 0) : null} of={rows} can={!wrong && conditions.length > 0} />
     </form>
   );
@@ -180,7 +180,7 @@ function Texts(props: Props) {
         <input class="wide grow" aria-label="Text" value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
       </p>
       <p class="about">
-        {typeof fits === "string" ? `No regular expression: ${fits}` : many ? `More than ${MOST.toLocaleString("en")} values match: narrow it down.` : text === "" ? `${known.length.toLocaleString("en")} different ${known.length === 1 ? "value" : "values"}` : matched.length === 0 ? "Nothing matches." : `${matched.slice(0, NAMED).map((one) => visible(one.name)).join(", ")}${matched.length > NAMED ? ` and ${(matched.length - NAMED).toLocaleString("en")} more` : ""}`}
+        {typeof fits === "string" ? `Invalid regular expression: ${fits}` : many ? `More than ${MOST.toLocaleString("en")} values match: narrow it down.` : text === "" ? `${known.length.toLocaleString("en")} different ${known.length === 1 ? "value" : "values"}` : matched.length === 0 ? "Nothing matches." : `${matched.slice(0, NAMED).map((one) => visible(one.name)).join(", ")}${matched.length > NAMED ? ` and ${(matched.length - NAMED).toLocaleString("en")} more` : ""}`}
       </p>
       <Take left={can ? (not ? all - some : some) : null} of={found.value ? all : null} can={can} />
     </form>

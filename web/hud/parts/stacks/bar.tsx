@@ -64,10 +64,10 @@ export function Bar(props: { found: string; chart?: boolean }) {
           ))}
         </select>
       )}
-      <select aria-label="Colour by" value={color} onChange={(event) => change({ color: event.currentTarget.value as ColorBy })}>
+      <select aria-label="Color by" value={color} onChange={(event) => change({ color: event.currentTarget.value as ColorBy })}>
         {COLORS.map(([id, title]) => (
           <option key={id} value={id}>
-            colour: {title}
+            color: {title}
           </option>
         ))}
       </select>

@@ -79,7 +79,7 @@ export function ButterflyTab() {
       <div class="stack-wings">
         {!about && <p class="nothing">Choose a function on the left (Enter), or “Butterfly” in the menu of a box.</p>}
         <Fault error={answer.error} />
-        {rows && about && facts?.inclusive_count === 0 && <Nothing why={rows.facts.why ?? `${visible(about)} stands on no stack of this part of the trace.`} record={rows.facts.record} />}
+        {rows && about && facts?.inclusive_count === 0 && <Nothing why={rows.facts.why ?? `${visible(about)} is on no stack of this part of the trace.`} record={rows.facts.record} />}
         {facts && about && facts.inclusive_count > 0 && callers && callees && (
           <>
             <p class="stack-sum">

@@ -12,7 +12,7 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
   const list = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 10);
   const colors = paint();
   return (
-    <div class="stack-legend" role="group" aria-label={`Colours by ${settings().color}`}>
+    <div class="stack-legend" role="group" aria-label={`Colors by ${settings().color}`}>
       {list.map(([key]) => (
         <span key={key}>
           <i class="swatch" aria-hidden="true" style={{ background: colors.fill(key) }} />

@@ -78,14 +78,14 @@ export function Bar(props: {
           {props.error && <span class="tl-fault" role="alert">{props.error}</span>}
           <span class="grow" />
           {rows.some((row) => row.lane?.kind === "cpu") && (
-            <span class="segmented" role="group" aria-label="Colours of processors">
+            <span class="segmented" role="group" aria-label="Colors of processors">
               <button type="button" aria-pressed={settings.color === "heat"} onClick={() => change({ color: "heat" })}>
                 Heat
               </button>
               <button type="button" aria-pressed={settings.color === "process"} onClick={() => change({ color: "process" })}>
                 Process
               </button>
-              <button type="button" aria-pressed={settings.color === "mode"} title="Colour processors by user and kernel mode, from samples" onClick={() => change({ color: settings.color === "mode" ? "heat" : "mode" })}>
+              <button type="button" aria-pressed={settings.color === "mode"} title="Color processors by user and kernel mode, from samples" onClick={() => change({ color: settings.color === "mode" ? "heat" : "mode" })}>
                 User/kernel
               </button>
             </span>

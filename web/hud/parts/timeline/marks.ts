@@ -14,6 +14,15 @@ export function markBox(mark: Mark, x: (ns: number) => number): [number, number]
   return b - a < 5 ? [(a + b) / 2 - 2.5, (a + b) / 2 + 2.5] : [a, b];
 }
 
+/** As much of a text as there is room for. */
+function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const wide = context.measureText(text).width;
+  if (wide <= room) return text;
+  let length = Math.floor((text.length * room) / wide);
+  while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
+
 /** Marks stand on their levels; those that overlap there are drawn over each other, and the first one has its text. */
 export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: number, f: { width: number; finding: string | null }, x: (ns: number) => number, c: Colors): void {
   const tall = levelOf(row);
@@ -49,15 +58,16 @@ export function drawMarks(context: CanvasRenderingContext2D, row: Row, top: numb
     const start = Math.max(a, 0) + (moment ? 9 : 7);
     const text = `${severity ? `${LETTER[severity] ?? ""} ` : ""}${visible(mark.text)}${mark.count > 1 ? ` (${mark.count})` : ""}`;
     const room = moment ? 140 : right - start - 2;
-    if (start > (free[level] ?? Number.NEGATIVE_INFINITY) && room > 14) {
-      context.save();
-      context.beginPath();
-      context.rect(start - 1, y, room, tall);
-      context.clip();
+    const before = free[level] ?? Number.NEGATIVE_INFINITY;
+    if (start > before && room > 14) {
+      const called = fitted(context, text, room);
+      const wide = context.measureText(called).width;
+      // At the right end a flag has its text before it, if there is room.
+      const left = a - 3 - wide;
+      const at = moment && start + wide > f.width && left > before ? left : start;
       context.fillStyle = c.text;
-      context.fillText(text, start, y + tall / 2 + 0.5);
-      context.restore();
-      free[level] = moment ? start + Math.min(room, context.measureText(text).width) : right;
+      context.fillText(called, at, y + tall / 2 + 0.5);
+      free[level] = moment ? start + wide : right;
     }
   }
 }

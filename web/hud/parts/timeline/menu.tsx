@@ -30,7 +30,7 @@ export function LaneMenu(props: { lanes: Lane[]; empty: Lanes["empty"]; settings
               class="small"
               aria-pressed={settings.pinned.includes(id)}
               aria-label={`Pin ${title} to the top`}
-              title="Pin to the top; the one pinned first stands highest"
+              title="Pin to the top; the one pinned first is highest"
               onClick={() => set<Settings>("timeline", { pinned: toggle(settings.pinned, id) })}
             >
               ↑

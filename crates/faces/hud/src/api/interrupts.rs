@@ -26,7 +26,7 @@ pub(crate) struct Interrupts {
     processors: i64,
     limits: Limits,
     /// Upper borders of classes of durations.
-    borders: [i64; 17],
+    borders: Vec<i64>,
     /// All DPCs, all ISRs: no module.
     all: Vec<Driver>,
     /// The costliest first.
@@ -87,7 +87,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         range,
         processors: extent.cpus,
         limits: Limits { dpc: Class::Dpc.limit_ns(), isr: Class::Isr.limit_ns(), source: LIMIT_SOURCE },
-        borders: BORDERS_NS,
+        borders: BORDERS_NS.to_vec(),
         all: found.all,
         drivers: found.drivers.into_iter().map(KnownDriver::of).collect(),
         cpus: found.cpus,

@@ -3,9 +3,11 @@
 use crate::call::{Call, Endpoint, Fault, Work};
 use crate::reply::Reply;
 use etwhy_analysis::stacks::METRICS;
+use etwhy_rules::CostOf;
 use etwhy_sql::{functions, scalars, views};
 use etwhy_table::TableSpec;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use ts_rs::TS;
 
 /// Declaration.
@@ -23,6 +25,9 @@ pub(crate) struct Schema {
     functions: Vec<FunctionInfo>,
     scalars: Vec<ScalarInfo>,
     metrics: Vec<MetricInfo>,
+    /// What the costs of findings are times of, by id: samples, or elapsed (waits, which are of no processor).
+    #[ts(type = "Record<string, \"samples\" | \"elapsed\">")]
+    costs: BTreeMap<String, CostOf>,
 }
 
 #[derive(Serialize, TS)]
@@ -80,6 +85,11 @@ struct MetricInfo {
     there: bool,
 }
 
+fn costs() -> BTreeMap<String, CostOf> {
+    let rules = etwhy_rules::builtin().unwrap_or_default();
+    rules.into_iter().filter_map(|rule| Some((rule.id, rule.cost_of?))).collect()
+}
+
 fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let trace = call.trace()?;
     let host = &call.hud.host;
@@ -131,5 +141,6 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         functions: functions.collect(),
         scalars: scalars.collect(),
         metrics: metrics.collect(),
+        costs: costs(),
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! # How it is computed
 //!
-//! Rows of `dpc` and `isr` whose end lies in the range. Classes of durations and limits are those of table `dpc_histogram`;
+//! Rows of `dpc` and `isr` whose end lies in the range. Ten classes of durations per decade (those of table `dpc_histogram` are coarser) count
+//! what each took itself, as limits do, so the classes above the limit hold what is over it. Limits are those of that table;
 //! percentiles are exact, by nearest rank, as the SQL function `percentiles` has them (those of table `interrupt_cost` are within
 //! 0.4 %). A processor is *hot* for a driver if it has at least half as much of its time as the busiest one, as in table
 //! `interrupt_spread`. [`Interrupts::sql`] has the same as queries.
@@ -26,10 +27,16 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use ts_rs::TS;
 
-/// Upper borders of classes of durations, ns: those of table `dpc_histogram`.
-pub const BORDERS_NS: [i64; 17] = [
-    1_000, 2_000, 4_000, 8_000, 16_000, 25_000, 32_000, 64_000, 100_000, 128_000, 256_000, 512_000,
-    1_024_000, 2_048_000, 4_096_000, 8_192_000, 16_384_000,
+/// Upper borders of classes of durations, ns: preferred numbers (series R10 of ISO 3), so that classes are equally wide on a logarithmic
+/// scale, the same in every trace, and end at the limits of 25 µs and 100 µs.
+#[rustfmt::skip]
+pub const BORDERS_NS: [i64; 51] = [
+    1_000, 1_250, 1_600, 2_000, 2_500, 3_150, 4_000, 5_000, 6_300, 8_000,
+    10_000, 12_500, 16_000, 20_000, 25_000, 31_500, 40_000, 50_000, 63_000, 80_000,
+    100_000, 125_000, 160_000, 200_000, 250_000, 315_000, 400_000, 500_000, 630_000, 800_000,
+    1_000_000, 1_250_000, 1_600_000, 2_000_000, 2_500_000, 3_150_000, 4_000_000, 5_000_000, 6_300_000, 8_000_000,
+    10_000_000, 12_500_000, 16_000_000, 20_000_000, 25_000_000, 31_500_000, 40_000_000, 50_000_000, 63_000_000, 80_000_000,
+    100_000_000,
 ];
 
 /// The page that says how long they should take.
@@ -93,7 +100,7 @@ pub struct Sums {
     pub over_limit_ns: i64,
 }
 
-/// A class of durations.
+/// A class of durations, without what interrupted them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, TS)]
 #[ts(rename = "InterruptBin")]
 pub struct Bin {
@@ -182,6 +189,8 @@ const MOST_ROUTINES: usize = 100;
 #[derive(Default)]
 struct Group {
     durations: Vec<i64>,
+    /// By class, how many and their time, without what interrupted them.
+    bins: BTreeMap<usize, (i64, i64)>,
     exclusive_ns: i64,
     /// How many took longer than the limit themselves, and that time.
     over: (i64, i64),
@@ -191,6 +200,10 @@ struct Group {
 impl Group {
     fn merge(&mut self, other: &Group) {
         self.durations.extend_from_slice(&other.durations);
+        for (&class, &(count, ns)) in &other.bins {
+            let bin = self.bins.entry(class).or_default();
+            *bin = (bin.0 + count, bin.1.saturating_add(ns));
+        }
         add(&mut self.exclusive_ns, other.exclusive_ns);
         self.over = (self.over.0 + other.over.0, self.over.1.saturating_add(other.over.1));
         for (&cpu, &ns) in &other.cpus {
@@ -221,20 +234,14 @@ impl Group {
         }
     }
 
-    /// Classes; after `sums`, which sorts.
+    /// Classes that hold any.
     fn bins(&self, limit: i64) -> Vec<Bin> {
-        let mut bins: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
-        for &ns in &self.durations {
-            let bin = bins.entry(BORDERS_NS.partition_point(|border| *border < ns)).or_default();
-            bin.0 += 1;
-            add(&mut bin.1, ns);
-        }
         let border = |at: Option<usize>| at.and_then(|at| BORDERS_NS.get(at)).copied();
-        let bin = |(at, (count, total_ns)): (usize, (i64, i64))| {
+        let bin = |(&at, &(count, total_ns)): (&usize, &(i64, i64))| {
             let above_ns = border(at.checked_sub(1)).unwrap_or(0);
             Bin { above_ns, up_to_ns: border(Some(at)), count, total_ns, over_limit: above_ns >= limit }
         };
-        bins.into_iter().map(bin).collect()
+        self.bins.iter().map(bin).collect()
     }
 
     fn driver(mut self, class: Class, module: Option<String>) -> Driver {
@@ -340,6 +347,11 @@ pub fn interrupts(
             });
             let Some((_, _, group)) = groups.get_mut(place) else { return };
             group.durations.push(row.dur_ns);
+            let bin = group
+                .bins
+                .entry(BORDERS_NS.partition_point(|border| *border < row.exclusive_ns))
+                .or_default();
+            *bin = (bin.0 + 1, bin.1.saturating_add(row.exclusive_ns));
             add(&mut group.exclusive_ns, row.exclusive_ns);
             if row.exclusive_ns > class.limit_ns() {
                 group.over = (group.over.0 + 1, group.over.1.saturating_add(row.exclusive_ns));

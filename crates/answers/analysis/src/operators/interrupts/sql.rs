@@ -27,11 +27,11 @@ pub(super) fn histogram_sql(from: &str) -> String {
     let mut above = String::from("CASE");
     for (at, border) in BORDERS_NS.iter().enumerate() {
         let lower = at.checked_sub(1).and_then(|at| BORDERS_NS.get(at)).copied().unwrap_or(0);
-        above.push_str(&format!(" WHEN dur_ns <= {border} THEN {lower}"));
+        above.push_str(&format!(" WHEN exclusive_ns <= {border} THEN {lower}"));
     }
     let last = BORDERS_NS.last().copied().unwrap_or(0);
     format!(
-        "SELECT module, {above} ELSE {last} END AS above_ns, count(*) AS count, sum(dur_ns) AS total_ns {from} \
+        "SELECT module, {above} ELSE {last} END AS above_ns, count(*) AS count, sum(exclusive_ns) AS total_ns {from} \
          GROUP BY 1, 2 ORDER BY 1, 2"
     )
 }

@@ -75,6 +75,21 @@ fn limits_are_about_what_a_dpc_took_itself() {
         |row| (asked.text(row, "module"), asked.i64(row, "over_limit"), asked.i64(row, "over_limit_ns"));
     assert_eq!(over(0), (Some("long.sys"), Some(1), Some(180_000)));
     assert_eq!(over(1), (Some("short.sys"), Some(0), Some(0)));
+    // So do the classes: what is over the limit lies above the line.
+    for driver in &found.drivers {
+        let above = driver.bins.iter().filter(|bin| bin.over_limit);
+        let sums = above.fold((0, 0), |sum, bin| (sum.0 + bin.count, sum.1 + bin.total_ns));
+        assert_eq!(sums, (driver.sums.over_limit, driver.sums.over_limit_ns));
+    }
+}
+
+#[test]
+fn classes_are_equally_wide_and_end_at_the_limits() {
+    for pair in BORDERS_NS.windows(2) {
+        let step = pair[1] as f64 / pair[0] as f64;
+        assert!((1.24..1.285).contains(&step), "{pair:?}");
+    }
+    assert!(Class::ALL.iter().all(|class| BORDERS_NS.contains(&class.limit_ns())));
 }
 
 #[test]
@@ -103,10 +118,10 @@ fn sums_percentiles_and_limits() {
     assert_eq!(
         bins,
         [
-            (16_000, Some(25_000), 1, false),
-            (32_000, Some(64_000), 1, false),
-            (64_000, Some(100_000), 1, false),
-            (128_000, Some(256_000), 1, true)
+            (16_000, Some(20_000), 1, false),
+            (40_000, Some(50_000), 1, false),
+            (80_000, Some(100_000), 1, false),
+            (125_000, Some(160_000), 1, true)
         ]
     );
     let routines: Vec<_> = ndis.routines.iter().map(|r| (r.routine.as_str(), r.sums.count, r.cpus)).collect();
