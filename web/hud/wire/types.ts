@@ -280,7 +280,7 @@ export type Identities = {
 /** In the order of the questions; none: nobody here, or more than one. */
 known: Array<Known | null>, };
 
-/** A class of durations. */
+/** A class of durations, without what interrupted them. */
 export type InterruptBin = { 
 /** Above this. */
 above_ns: number, 
