@@ -17,6 +17,7 @@ etwhy_etl::define_anomalies! {
     SAMPLE_INTERVAL_ASSUMED "sample_interval_assumed" Warning Analysis "The trace does not say how often it sampled; 1 ms was assumed, which scales all CPU times.";
     THREADS_WITHOUT_PROCESS "threads_without_process" Warning Analysis "Threads whose process nobody named (no start, no rundown): shown under the process [unknown].";
     PROCESSES_WITHOUT_NAME "processes_without_name" Info Analysis "Processes known by their id only: neither start nor rundown of them was recorded.";
+    FIRST_FILE_ABSENT "first_file_absent" Warning Recording "Sessions of several files whose first one is not there (a rotating recording deletes the oldest): it named what existed when the session began. Processes, threads, images and files from before the files that are there have the names that later files give them, as at the end of the process or session, and are otherwise known by id or address only.";
     FRAMES_WITHOUT_IMAGE "frames_without_image" Info Analysis "Distinct stack addresses that lie in no known image and no known .NET method (generated code, or rundown missing).";
     SYMBOLS_MISMATCHED "symbols_mismatched" Warning Symbols "Symbol files found under an image's name but of another build: not used.";
     SYMBOLS_UNREADABLE "symbols_unreadable" Warning Symbols "Symbol files that could not be read.";

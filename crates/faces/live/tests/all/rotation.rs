@@ -1,19 +1,21 @@
 //! Sessions that go on in new files: windows over several of them, files that are past, and files without a header.
 
 use crate::growing::{Growing, batch, batch_of, difference, drawn, follow, followed, options};
+use crate::growing_segments::segments;
 use crate::growing_segments::written;
 use crate::parts::rows;
 use etwhy_etl::read::EtlFile;
 use etwhy_etl::read::anomalies::CLOCKS_DIFFER;
 use etwhy_etl::write::{TraceSetup, TraceWriter};
 use etwhy_live::{FollowOptions, Follower, no_schemas};
-use etwhy_trace::Symbols;
+use etwhy_trace::anomalies::FIRST_FILE_ABSENT;
+use etwhy_trace::{Output, Symbols};
 use std::path::PathBuf;
 
 /// Bytes of a buffer's header and of the header of its first record; offsets in the payload behind them (`TRACE_LOGFILE_HEADER`, 64-bit).
 const PAYLOAD: usize = 72 + 32;
 const ANCHOR: usize = 72 + 16;
-const END_TIME: usize = PAYLOAD + 0x10;
+pub const END_TIME: usize = PAYLOAD + 0x10;
 const START_TIME: usize = PAYLOAD + 0x108;
 
 fn i64_at(bytes: &[u8], at: usize) -> i64 {
@@ -105,6 +107,44 @@ fn a_window_lies_over_several_files_and_those_before_it_are_forgotten() {
     }
     assert!(seen.db.get("cswitch").unwrap().rows() > 1000);
     assert!(over_several > 3 && dropped >= 3 && compared > 3, "{over_several} {dropped} {compared}");
+}
+
+/// The session goes on in new files, of which the first was deleted before anybody followed.
+#[test]
+fn what_the_first_file_would_have_named_is_said_and_named_by_later_ones() {
+    let made = tempfile::tempdir().unwrap();
+    let mut bytes = written(made.path(), "clean_web_server.toml", 0.5);
+    let mode = PAYLOAD + 0x20;
+    let new_file = u32::from_le_bytes(bytes[mode..mode + 4].try_into().unwrap()) | 0x8;
+    bytes[mode..mode + 4].copy_from_slice(&new_file.to_le_bytes());
+    let parts = segments(&bytes, 4);
+    let named =
+        |output: &Output| rows(output, "process").into_iter().filter(|row| row.0.contains(".exe")).count();
+    let follow_all = |parts: &[Vec<u8>]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut follower = follow(folder.path(), None);
+        let mut seen = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            std::fs::write(folder.path().join(format!("{number:03}.etl")), part).unwrap();
+            follower.poll().unwrap();
+            let Some(window) = follower.advance().unwrap() else { continue };
+            let output = followed(&mut follower, &window);
+            assert_eq!(difference(&output, &batch(follower.paths(), &window, true)), None);
+            seen.push((named(&output), output.ledger.get(&FIRST_FILE_ABSENT)));
+        }
+        follower.end().unwrap();
+        let window = follower.advance().unwrap().unwrap();
+        let output = followed(&mut follower, &window);
+        seen.push((named(&output), output.ledger.get(&FIRST_FILE_ABSENT)));
+        seen
+    };
+    let whole = follow_all(&parts);
+    assert!(whole.iter().all(|(_, absent)| *absent == 0), "{whole:?}");
+    let without = follow_all(&parts[1..]);
+    assert_eq!(without[0].1, 1, "{without:?}");
+    assert!(without[0].0 < whole[0].0, "{without:?}");
+    // The last one has what the session says at its end.
+    assert_eq!(without.last().unwrap(), &(whole.last().unwrap().0, 0), "{without:?} {whole:?}");
 }
 
 #[test]

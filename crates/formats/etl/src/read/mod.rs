@@ -34,5 +34,6 @@ pub use logfile::{LogFileHeader, TimeZone};
 pub use part::PartWritten;
 pub use past::Gap;
 pub use sample::{content_id, file_sha256, joint_trace_id, short_id};
+pub use series::without_first_file;
 pub use timeline::Timeline;
 pub use walk::{Walk, WalkStats};

@@ -1,5 +1,20 @@
 //! Files of a session that was told to go on in another one.
 
+use super::anomalies::SEGMENT_OF_SERIES;
+use super::file::EtlFile;
+use std::collections::BTreeMap;
+
+/// Sessions of which the first file is not among these: it says who was there when the session began.
+pub fn without_first_file(files: &[EtlFile]) -> u64 {
+    let mut sessions: BTreeMap<_, bool> = BTreeMap::new();
+    for file in files {
+        let is_later = file.ledger().get(&SEGMENT_OF_SERIES) > 0;
+        let header = file.header();
+        *sessions.entry((header.start_time, header.session_name.as_str())).or_insert(true) &= is_later;
+    }
+    sessions.into_values().filter(|lacks| *lacks).count() as u64
+}
+
 /// Whether a file is a later one of such a session, by the name that its header states. `ControlTrace` changes the file and leaves the mode as it was, so
 /// that nothing else tells it from a first one whose beginning is missing. The name is that of a rotating recording of etwhy:
 /// `0000002a-kernel-1-002.etl`.

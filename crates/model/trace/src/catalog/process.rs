@@ -17,10 +17,11 @@
 //! is our choice; a slow disk can make such a pause within it.
 
 use crate::analysis::{Analysis, AnalysisSpec, Filled, Finish};
-use crate::anomalies::PROCESSES_WITHOUT_NAME;
+use crate::anomalies::{FIRST_FILE_ABSENT, PROCESSES_WITHOUT_NAME};
 use crate::event::{Context, Event};
 use crate::exit_code;
 use crate::model::process::Process;
+use etwhy_etl::read::without_first_file;
 use etwhy_table::{Sym, TableBuilder, define_table};
 
 define_table! {
@@ -173,6 +174,9 @@ impl Analysis for Processes {
             });
         }
         end.ledger.count(&PROCESSES_WITHOUT_NAME, unnamed);
+        if unnamed > 0 {
+            end.ledger.count(&FIRST_FILE_ABSENT, without_first_file(end.files));
+        }
         Ok(vec![self.rows.into()])
     }
 }
