@@ -22,16 +22,19 @@ export function savePart(): void {
   );
 }
 
+/** `the last 3.00 s`, `60 s until 4.10 s ago`. */
+const rangeOf = (ns: number, age: number) => (age <= 0 ? `the last ${duration(ns)}` : `${duration(ns)} until ${duration(age)} ago`);
+
 function began(one: LiveEpisode, live: Live): string {
-  return one.over_ms === null
-    ? `began ${clock(one.began_ms, live)}, ${duration(Math.max(0, live.now_ms - one.began_ms) * 1e6)} ago`
-    : `began ${clock(one.began_ms, live)}, over after ${duration(one.lasted_ns)}`;
+  if (one.over_ms !== null) return `began ${clock(one.began_ms, live)}, over after ${duration(one.lasted_ns)}`;
+  const quiet = one.quiet_ms === null ? "" : `, not since ${clock(one.quiet_ms, live)}`;
+  return `began ${clock(one.began_ms, live)}, ${duration(Math.max(0, live.now_ms - one.began_ms) * 1e6)} ago${quiet}; in ${rangeOf(one.range_ns, one.age_ns)}`;
 }
 
 function Episode({ one, live }: { one: LiveEpisode; live: Live }) {
   const here = report.value && foundIn(report.value).find((each) => each.finding.id === one.id);
   return (
-    <li class={one.over_ms === null ? "" : "over"} data-episode={one.id}>
+    <li class={one.over_ms === null ? "" : "over"} data-episode={one.id} data-range={one.range}>
       <Severity name={one.severity} />
       <span class="when">{began(one, live)}</span>
       {here ? (
@@ -66,12 +69,15 @@ export function LiveBar() {
   const live = followed.value;
   if (!live || !trace.value) return null;
   const state = live.ended ? "Ended" : live.paused ? "Paused" : "Live";
+  const busy = (percent: number | null) => (percent === null ? "" : `${Math.round(percent)} % busy, `);
+  const last = live.last_ns === null ? "" : `the last ${duration(live.last_ns)}: ${busy(live.last_busy_percent)}`;
   const late = live.late_buffers > 0 ? `, ${count(live.late_buffers)} buffers came late` : "";
   return (
     <section class="live-bar" aria-label="Following" data-live={state.toLowerCase()} data-window={live.number}>
       <strong class={live.paused || live.ended ? "" : "now"}>{state}</strong>
       <span>
-        {clock(live.now_ms, live)}, the last {duration(live.window_ns)}: {live.busy_percent === null ? "" : `${Math.round(live.busy_percent)} % busy, `}
+        {clock(live.now_ms, live)}, {last}
+        {rangeOf(live.window_ns, Math.max(0, live.now_ms - live.window_end_ms) * 1e6)}: {busy(live.busy_percent)}
         {count(live.events)} events
         <span class="faint">
           {" "}

@@ -497,10 +497,16 @@ number: number,
 paused: boolean, 
 /** No more will come. */
 ended: boolean, 
-/** End of the newest window, milliseconds since 1970 UTC. */
+/** End of what was looked at last, milliseconds since 1970 UTC. */
 now_ms: number, 
 /** Length of the newest window, ns. */
 window_ns: number, 
+/** Its end, milliseconds since 1970 UTC: its last seconds are looked at more often. */
+window_end_ms: number, 
+/** How long those are, ns; none if only the window was looked at. */
+last_ns: number | null, 
+/** Busy share of the processors in them, in percent; none if unknown. */
+last_busy_percent: number | null, 
 /** Local time where it was recorded minus UTC, ms. */
 offset_ms: number, 
 /** Events in the newest window. */
@@ -530,12 +536,20 @@ severity: string,
 culprit: string, 
 /** What was said of that. */
 headline: string, 
+/** What that is about: `window`, or `last`: its last seconds. */
+range: string, 
+/** How long the range is that it is about, ns. */
+range_ns: number, 
+/** How long before the end of what was looked at last that range ended, ns. */
+age_ns: number, 
 /** End of the window that showed it first, milliseconds since 1970 UTC. */
 began_ms: number, 
 /** The same on the clock of the trace, ns. */
 began_ns: number, 
 /** End of the window that showed it last, on the clock of the trace, ns. */
 seen_ns: number, 
+/** Since when the last seconds do not show it any more, while the window still does. */
+quiet_ms: number | null, 
 /** End of the first window that did not show it any more; none while it lasts. */
 over_ms: number | null, 
 /** For how long it was seen, ns. */

@@ -150,6 +150,10 @@ pub struct Rule {
     /// It says that nothing is wrong: it is found only if nothing above info is, and if nothing that was lost could hide it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_clear: bool,
+    /// It concludes from how something develops, which some seconds do not show: of a trace that is followed, it is asked of the whole
+    /// window only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trend: bool,
     /// What `cost_ns` of the query is a sum of. If samples are missing, the texts say what the whole may be; elapsed time is compared as a
     /// share of the trace's time, all else as one of the processors'.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,6 +245,11 @@ impl Rule {
             }
         }
         Ok(rule)
+    }
+
+    /// Whether some seconds of a trace can show it: no trend, and nothing about the trace as such.
+    pub fn is_of_seconds(&self) -> bool {
+        !self.trend && self.topic != "trace"
     }
 
     /// A text for people, the only way in which one is made: `{column}` is what the row says, `{threshold}` its number (the text has

@@ -22,6 +22,9 @@ pub enum LiveError {
         /// Why.
         source: std::io::Error,
     },
+    /// A thread cannot be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(std::io::Error),
     /// It makes no sense to follow this file.
     #[error("{path}: {why}", path = path.display())]
     NotFollowed {

@@ -1,16 +1,17 @@
 //! Reads a trace while it is written, and gives the tables of a window.
 
 use crate::anomalies::{LATE_BUFFERS, REFUSED, REPLACED, TIME_DOUBTED};
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, Marks};
 use crate::error::{LiveError, Result};
 use crate::folder;
+use crate::part::{Part, Span, read};
 use etwhy_base::time::unix_ns;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
 use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Segment, Timeline, forget_before};
 use etwhy_table::Memory;
-use etwhy_trace::{Base, Inputs, Output, Symbols, Wanted};
+use etwhy_trace::{Base, Output, Symbols};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -73,10 +74,11 @@ pub struct Follower {
     files: Vec<EtlFile>,
     timeline: Timeline,
     base: Base,
+    /// What trackers know before the last seconds of the window, once somebody has asked for those.
+    last: Option<Base>,
     symbols: Symbols,
     /// Schemas that the user gave.
     decoder: Decoder,
-    inputs: Inputs,
     options: FollowOptions,
     arrivals: Arrivals,
     /// Up to which order key tables were given.
@@ -162,9 +164,9 @@ impl Follower {
             files: Vec::new(),
             timeline: Timeline::read(&[], &mut Ledger::new()),
             base: Base::new(decoder.clone()),
+            last: None,
             symbols,
             decoder,
-            inputs: Inputs::default(),
             options,
             arrivals: Arrivals::default(),
             complete: i64::MIN,
@@ -308,6 +310,9 @@ impl Follower {
         self.paths.push(path.clone());
         let before = self.timeline.clone();
         self.set_timeline();
+        if !self.timeline.counts_like(&before) {
+            self.last = None;
+        }
         if self.base.at() != i64::MIN && !self.timeline.counts_like(&before) {
             // It began earlier than all others: times would count from another zero.
             let paths = self.paths.clone();
@@ -332,6 +337,7 @@ impl Follower {
     fn begin_again(&mut self, paths: Vec<PathBuf>) -> Result<()> {
         self.files.clear();
         self.paths.clear();
+        self.last = None;
         self.base = Base::new(self.decoder.clone());
         self.arrivals.begin_again();
         self.complete = i64::MIN;
@@ -348,7 +354,9 @@ impl Follower {
     fn note_arrivals(&mut self, number: usize, count: usize) {
         let Some(file) = self.files.get(number) else { return };
         let index = u16::try_from(number).unwrap_or(u16::MAX);
-        let marks = (self.complete, self.base.at());
+        let window = self.base.at();
+        let last = self.last.as_ref().map_or(window, Base::at);
+        let marks = Marks { complete: self.complete, window, last };
         self.arrivals.came((index, file), count, &self.timeline, marks);
     }
 
@@ -427,12 +435,44 @@ impl Follower {
 
     /// From which order key on buffers are kept: a processor that writes seldom may still fill one that begins before the window.
     fn kept_from(&self, window: &Window) -> i64 {
+        let oldest = self.within_bytes(window.to);
+        self.behind(window, self.options.patience_ns).max(oldest).min(window.from)
+    }
+
+    /// Up to where trackers may be shown what lies before a part: what every processor has written past, and at most `patience_ns`
+    /// before it begins.
+    fn behind(&self, part: &Window, patience_ns: i64) -> i64 {
         if self.ended {
-            return window.from;
+            return part.from;
         }
-        let patience = window.from_ns.saturating_sub(self.options.patience_ns);
-        let oldest = self.timeline.ns_to_key(patience).max(self.within_bytes(window.to));
-        self.arrivals.passed_by_all(self.processors()).map_or(oldest, |key| key.max(oldest))
+        let oldest = self.timeline.ns_to_key(part.from_ns.saturating_sub(patience_ns));
+        self.arrivals.passed_by_all(self.processors()).map_or(oldest, |key| key.max(oldest)).min(part.from)
+    }
+
+    /// The last `length_ns` of the window that [`Follower::advance`] gave; `None` if that is less than twice as long. What trackers
+    /// know at its beginning moves on with it, so that reading it costs nothing for the rest of the window.
+    pub fn last(&mut self, window: &Window, length_ns: i64) -> Option<Window> {
+        if window.length_ns() < length_ns.saturating_mul(2) {
+            return None;
+        }
+        let from = self.timeline.ns_to_key(window.to_ns.saturating_sub(length_ns)).max(window.from);
+        let last = Window { from, from_ns: self.timeline.key_to_ns(from), ..*window };
+        let known = self.last.take().filter(|known| known.at() >= self.base.at() && known.at() <= last.from);
+        let mut known = known.unwrap_or_else(|| {
+            self.arrivals.late_for_last = 0;
+            self.base.copy()
+        });
+        let (threads, to) = (self.options.threads, self.behind(&last, LAST_PATIENCE_NS));
+        known.advance(&self.files, &self.timeline, &mut self.symbols, threads, to);
+        self.last = Some(known);
+        Some(last)
+    }
+
+    /// Buffers that came too late for the last seconds are put where they belong when those are asked next.
+    pub fn renew_last(&mut self) {
+        if self.arrivals.late_for_last > 0 {
+            self.last = None;
+        }
     }
 
     /// Leaves out the files whose sessions had ended before the window, if those that are left begin with who is who: what
@@ -490,38 +530,43 @@ impl Follower {
         let gone = paths.iter().zip(&gone).filter(|(_, gone)| **gone).map(|(path, _)| path);
         self.past.extend(gone.filter_map(|path| Some((path.clone(), stand(path)?))));
         (self.files, self.paths, self.timeline, self.base, self.needed) = (reopened, left, now, base, 0);
+        self.last = None;
         Ok(())
     }
 
-    /// The tables of the window that [`Follower::advance`] gave, up to its end.
+    /// The tables of the window that [`Follower::advance`] gave, or of its last seconds, up to its end.
     ///
     /// # Errors
     /// Those of the table builder.
     pub fn tables(&mut self, window: &Window, tables: &BTreeSet<String>, memory: &Memory) -> Result<Output> {
+        let (span, base) = (self.span(window), before(&self.base, &self.last, window));
+        read(&self.files, &self.timeline, base, &span, (tables, memory), &mut self.symbols)
+    }
+
+    /// The window that [`Follower::advance`] gave, to be read while more comes.
+    pub fn part(&self, window: &Window) -> Part {
+        Part {
+            files: self.files.clone(),
+            timeline: self.timeline.clone(),
+            base: before(&self.base, &self.last, window).copy(),
+            span: self.span(window),
+        }
+    }
+
+    fn span(&self, window: &Window) -> Span {
         let mut ledger = Ledger::new();
         // What it says of the clocks of the files is true of each window.
         let _ = Timeline::read(&self.files, &mut ledger);
-        ledger.count(&LATE_BUFFERS, self.arrivals.too_late);
+        let rests_on_last = self.last.as_ref().is_some_and(|last| last.at() <= window.from);
+        let late_for_last = if rests_on_last { self.arrivals.late_for_last } else { 0 };
+        ledger.count(&LATE_BUFFERS, self.arrivals.too_late + late_for_last);
         ledger.count(&REPLACED, self.replaced);
         ledger.count(&REFUSED, self.refused.len() as u64);
-        ledger.count(&TIME_DOUBTED, u64::from(self.arrivals.leaps_behind(window.to)));
-        let wanted = Wanted {
-            tables: Some(tables),
-            threads: self.options.threads,
-            memory,
-            inputs: &self.inputs,
-            to_ns: None,
-            // What lies behind the end of a recording that is over has a wrong time.
-            end: if self.ended && !self.arrivals.leaps_behind(window.to) { i64::MAX } else { window.to },
-        };
-        let (files, timeline) = (&self.files, &self.timeline);
-        let mut later = None;
-        if self.base.at() < window.from {
-            let base = later.insert(self.base.copy());
-            base.advance(files, timeline, &mut self.symbols, self.options.threads, window.from);
-        }
-        let base = later.as_ref().unwrap_or(&self.base);
-        Ok(base.analyse(files, timeline, &wanted, &mut self.symbols, &mut (), ledger)?)
+        let doubted = self.arrivals.leaps_behind(window.to);
+        ledger.count(&TIME_DOUBTED, doubted);
+        // What lies behind the end of a recording that is over has a wrong time.
+        let end = if self.ended && doubted == 0 { i64::MAX } else { window.to };
+        Span { from: window.from, end, threads: self.options.threads, ledger }
     }
 
     /// Buffers that came late, and by how many nanoseconds the worst of them.
@@ -534,12 +579,25 @@ impl Follower {
         self.arrivals.too_late
     }
 
+    /// Buffers of which a part came too late for the last seconds, but not for the window.
+    pub fn late_for_last(&self) -> u64 {
+        self.arrivals.late_for_last
+    }
+
     /// What trackers hold: bytes of texts, and numbers of processes, threads and files.
     pub fn holds(&self) -> (usize, [usize; 3]) {
         self.base.holds()
     }
 }
 
+/// What trackers know at or before the beginning of a window, as near to it as is known.
+fn before<'b>(base: &'b Base, last: &'b Option<Base>, window: &Window) -> &'b Base {
+    last.as_ref().filter(|last| last.at() <= window.from && last.at() >= base.at()).unwrap_or(base)
+}
+
+/// How late a buffer may come and still be put where it belongs in the last seconds: sessions that are followed flush theirs once a
+/// second.
+const LAST_PATIENCE_NS: i64 = 2_000_000_000;
 /// No session has smaller buffers than this.
 const FIRST_BUFFER: u64 = 4096;
 

@@ -20,6 +20,8 @@ const ROWS: usize = 10;
 pub struct Line<'a> {
     /// [`SCHEMA`].
     pub schema: &'static str,
+    /// What was looked at: `window`, or `last`: its last seconds, which are looked at more often.
+    pub range: &'static str,
     /// Begin of the window, UTC.
     pub from_utc: String,
     /// End of the window, UTC: everything before it has arrived, as far as one can know.
@@ -65,9 +67,18 @@ pub struct Found<'a> {
     culprit: &'a str,
     headline: &'a str,
     fix: &'a str,
+    /// What the headline is about: `window`, or `last`: its last seconds.
+    range: &'static str,
+    /// The time range that it is about.
+    from_utc: String,
+    to_utc: String,
+    /// How old that is: from its end to the newest one that was looked at.
+    age_ns: i64,
     began_utc: String,
     /// End of the window that showed it last.
     seen_utc: String,
+    /// Since when the last seconds do not show it any more, while the window still does.
+    quiet_utc: Option<String>,
     over_utc: Option<String>,
     lasted_ns: i64,
 }
@@ -93,16 +104,22 @@ pub fn utc(unix_ns: i64) -> String {
     format!("{}Z", filetime_text(filetime(unix_ns), 3).replace(' ', "T"))
 }
 
-fn found(episode: &Episode) -> Found<'_> {
+fn found(episode: &Episode, now_unix_ns: i64) -> Found<'_> {
+    let said = &episode.said;
     Found {
         id: &episode.id,
         title: &episode.title,
         severity: episode.severity.name(),
-        culprit: &episode.culprit,
-        headline: &episode.headline,
-        fix: &episode.fix,
+        culprit: &said.culprit,
+        headline: &said.headline,
+        fix: &said.fix,
+        range: said.range.name(),
+        from_utc: utc(said.from_unix_ns),
+        to_utc: utc(said.to_unix_ns),
+        age_ns: now_unix_ns.saturating_sub(said.to_unix_ns),
         began_utc: utc(episode.began_unix_ns),
         seen_utc: utc(episode.seen_unix_ns),
+        quiet_utc: episode.quiet_unix_ns.map(utc),
         over_utc: episode.over_unix_ns.map(utc),
         lasted_ns: episode.lasted_ns(),
     }
@@ -110,10 +127,12 @@ fn found(episode: &Episode) -> Found<'_> {
 
 /// What a window shows, as a line.
 pub fn line<'a>(look: &'a Look, watch: &'a Watch, fired: Option<&'a Fired>) -> Line<'a> {
-    let history = watch.history();
+    let (history, now) = (watch.history(), watch.now_unix_ns());
+    let look = &look.sum;
     let processes = look.bill.iter().filter(|row| row.kind == "process" && row.part == "culprit");
     Line {
         schema: SCHEMA,
+        range: look.range.name(),
         from_utc: utc(look.window.begin_unix_ns()),
         to_utc: utc(look.window.end_unix_ns()),
         from_ns: look.window.from_ns,
@@ -122,8 +141,8 @@ pub fn line<'a>(look: &'a Look, watch: &'a Watch, fired: Option<&'a Fired>) -> L
         bytes: look.bytes,
         busy_percent: look.busy_percent,
         bill: processes.take(ROWS).collect(),
-        findings: history.lasting().iter().map(found).collect(),
-        over: history.ended().iter().rev().take(ROWS).map(found).collect(),
+        findings: history.lasting().iter().map(|episode| found(episode, now)).collect(),
+        over: history.ended().iter().rev().take(ROWS).map(|episode| found(episode, now)).collect(),
         doubts: look
             .doubts
             .iter()

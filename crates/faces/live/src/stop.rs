@@ -2,7 +2,7 @@
 
 use crate::error::{LiveError, Result};
 use crate::history::History;
-use crate::watch::Look;
+use crate::watch::{Look, Range};
 use etwhy_record::run::{Seen, Trigger, is_named};
 use etwhy_rules::Answer;
 use etwhy_trace::catalog::event::EventRow;
@@ -45,23 +45,24 @@ pub struct StopWhen {
     all: Vec<Trigger>,
     /// Nanoseconds since 1970: what happened before does not count.
     since_unix_ns: Option<i64>,
-    /// Events of each type in the window before.
-    counts: Option<BTreeMap<String, i64>>,
+    /// Events of each type in the window before, of the last seconds and of the whole window.
+    counts: [Option<BTreeMap<String, i64>>; 2],
 }
 
 impl StopWhen {
     /// Watches for any of `all`. `from_start`: what the first window shows counts too (a recording that is played again).
     pub fn new(all: Vec<Trigger>, from_start: bool) -> StopWhen {
-        let counts = from_start.then(BTreeMap::new);
+        let counts = [(); 2].map(|()| from_start.then(BTreeMap::new));
         StopWhen { all, since_unix_ns: from_start.then_some(i64::MIN), counts }
     }
 
     /// The first condition that a window meets.
     pub fn check(&mut self, look: &Look, history: &History) -> Option<Fired> {
-        let since = *self.since_unix_ns.get_or_insert(look.window.end_unix_ns());
+        let since = *self.since_unix_ns.get_or_insert(look.sum.window.end_unix_ns());
         let counts = self.event_counts(look);
         let fired = self.all.iter().find_map(|trigger| self.met(trigger, look, history, since, &counts));
-        self.counts = Some(counts);
+        let [last, whole] = &mut self.counts;
+        *(if look.sum.range == Range::Last { last } else { whole }) = Some(counts);
         fired
     }
 
@@ -91,10 +92,12 @@ impl StopWhen {
         since: i64,
         counts: &BTreeMap<String, i64>,
     ) -> Option<Fired> {
-        let seen_unix_ns = look.window.end_unix_ns();
+        let seen_unix_ns = look.sum.window.end_unix_ns();
+        let [last, whole] = &self.counts;
+        let before = if look.sum.range == Range::Last { last } else { whole };
         let (text, cause_unix_ns) = match trigger {
             Trigger::Finding(id) => match history.lasting().iter().find(|episode| episode.id == *id) {
-                Some(episode) => (format!("{id}: {}", episode.headline), episode.began_unix_ns),
+                Some(episode) => (format!("{id}: {}", episode.said.headline), episode.began_unix_ns),
                 // Facts have no history: nobody wants them told unasked. This one was asked for.
                 None => {
                     let outcome = look.outcomes.iter().find(|outcome| outcome.id == *id)?;
@@ -104,7 +107,7 @@ impl StopWhen {
             },
             Trigger::Event { provider, event, field: None } => {
                 // More than the window before had: it is new, as long as fewer leave than come.
-                let before = self.counts.as_ref()?;
+                let before = before.as_ref()?;
                 let key = counts.iter().find(|(key, count)| {
                     matches_event(key, provider, event.as_deref())
                         && **count > before.get(*key).copied().unwrap_or(0)
@@ -139,7 +142,7 @@ fn event_with(
     let events = look.db.read_or_empty::<EventRow>();
     events.iter().find_map(|row| {
         let key = meant.get(&row.event_type_id())?;
-        let at = look.window.start_unix_ns.saturating_add(row.ts_ns());
+        let at = look.sum.window.start_unix_ns.saturating_add(row.ts_ns());
         let fields: Value = serde_json::from_str(row.fields()).ok()?;
         let is = fields
             .as_object()?
@@ -161,7 +164,7 @@ fn has_value(value: &Value, typed: &str) -> bool {
 
 /// A process of this name or id that started, or ended, after `since`, and when.
 fn process(who: &str, look: &Look, since: i64, ended: bool) -> Option<(String, i64)> {
-    let window = &look.window;
+    let window = &look.sum.window;
     let processes = look.db.read_or_empty::<ProcessRow>();
     processes.iter().find_map(|row| {
         let moment = if ended { row.end_ns() } else { row.start_ns() };

@@ -2,7 +2,7 @@
 
 use crate::history::Episode;
 use crate::one_process::List;
-use crate::watch::{Look, Watch};
+use crate::watch::{Range, Summary, Watch};
 use etwhy_base::time::{filetime, filetime_text};
 use etwhy_base::units::{bytes, duration_ns, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
@@ -28,27 +28,17 @@ impl Local {
     }
 }
 
-/// One screen.
-pub fn screen(look: &Look, watch: &Watch, name: &str, local: Local) -> Doc {
+/// One screen: the newest of what was looked at; `None` if nothing was yet.
+pub fn screen(watch: &Watch, name: &str, local: Local) -> Option<Doc> {
     let mut doc = Doc::default();
-    let window = &look.window;
-    let seconds = (window.length_ns() as f64 / 1e9).max(1e-9);
-    let busy = look
-        .busy_percent
-        .map_or_else(|| "busy: cannot be told".to_owned(), |busy| format!("{busy:.0} % busy"));
-    doc.heading(format!(
-        "{name} at {} ({} seen)",
-        local.time(window.end_unix_ns()),
-        duration_ns(window.length_ns())
-    ));
-    let rate = thousands((look.events as f64 / seconds) as i128);
-    let data = bytes(i64::try_from(look.bytes).unwrap_or(i64::MAX));
-    doc.text(format!(
-        "{busy} · {} events, {rate}/s, {data} · looked at in {} ms",
-        thousands(look.events.into()),
-        look.cost.as_millis()
-    ));
-    findings(&mut doc, look, watch, local);
+    let (last, whole) = (watch.latest(Range::Last), watch.latest(Range::Whole));
+    let look = whole.or(last)?;
+    let now = watch.now_unix_ns();
+    doc.heading(format!("{name} at {} ({} seen)", local.time(now), duration_ns(look.whole.length_ns())));
+    for seen in last.into_iter().chain(whole) {
+        doc.text(rates(seen, now));
+    }
+    findings(&mut doc, watch, local);
     if let Some(process) = &look.process {
         let count = process.instances.len();
         doc.subheading(format!(
@@ -63,7 +53,7 @@ pub fn screen(look: &Look, watch: &Watch, name: &str, local: Local) -> Doc {
             doc.item(Line::mark(id.clone()).and(format!(" {headline}")), [fix.clone()]);
         }
     } else {
-        bill(&mut doc, look);
+        bill(&mut doc, look, now);
     }
     for doubt in look.doubts.iter().take(3) {
         doc.note(
@@ -78,19 +68,47 @@ pub fn screen(look: &Look, watch: &Watch, name: &str, local: Local) -> Doc {
             format!("{} buffers came late, the worst by {worst}", thousands(look.late.0.into())),
         );
     }
-    doc
+    Some(doc)
 }
 
-fn findings(doc: &mut Doc, look: &Look, watch: &Watch, local: Local) {
-    let history = watch.history();
+/// Which part was looked at: `the last 3.00 s`, `60 s, 4.10 s ago`.
+pub fn range_of(length_ns: i64, age_ns: i64) -> String {
+    let length = duration_ns(length_ns);
+    if age_ns <= 0 {
+        format!("the last {length}")
+    } else {
+        format!("{length} until {} ago", duration_ns(age_ns))
+    }
+}
+
+/// What happened in a part, in a line.
+fn rates(look: &Summary, now_unix_ns: i64) -> String {
+    let window = &look.window;
+    let seconds = (window.length_ns() as f64 / 1e9).max(1e-9);
+    let busy =
+        look.busy_percent.map_or_else(|| "busy: unknown".to_owned(), |busy| format!("{busy:.0} % busy"));
+    let range = range_of(window.length_ns(), now_unix_ns.saturating_sub(window.end_unix_ns()));
+    let rate = thousands((look.events as f64 / seconds) as i128);
+    let data = bytes(i64::try_from(look.bytes).unwrap_or(i64::MAX));
+    format!(
+        "{range}: {busy} · {} events, {rate}/s, {data} · read in {} ms",
+        thousands(look.events.into()),
+        look.cost.as_millis()
+    )
+}
+
+fn findings(doc: &mut Doc, watch: &Watch, local: Local) {
+    let (history, now) = (watch.history(), watch.now_unix_ns());
     if history.lasting().is_empty() {
         doc.text("No finding in this window.");
     }
     for episode in history.lasting().iter().take(FINDINGS) {
-        let since = look.window.end_unix_ns().saturating_sub(episode.began_unix_ns);
-        let began = format!("began {}, {} ago", local.time(episode.began_unix_ns), duration_ns(since));
         doc.item(
-            Line::mark(episode.severity.name()).and(format!(" {} ({began})", episode.headline)),
+            Line::mark(episode.severity.name()).and(format!(
+                " {} ({})",
+                episode.said.headline,
+                since(episode, now, local)
+            )),
             Vec::<Line>::new(),
         );
     }
@@ -103,18 +121,33 @@ fn findings(doc: &mut Doc, look: &Look, watch: &Watch, local: Local) {
     }
 }
 
+/// Since when a finding lasts, and what it is about: `began 14:03:07, 12.0 s ago; in the last 3.00 s`.
+pub fn since(episode: &Episode, now_unix_ns: i64, local: Local) -> String {
+    let ago = |unix_ns| duration_ns(now_unix_ns.saturating_sub(unix_ns));
+    let said = &episode.said;
+    let length = said.to_unix_ns.saturating_sub(said.from_unix_ns);
+    let range = range_of(length, now_unix_ns.saturating_sub(said.to_unix_ns));
+    let quiet =
+        episode.quiet_unix_ns.map_or_else(String::new, |at| format!(", not since {}", local.time(at)));
+    format!(
+        "began {}, {} ago{quiet}; in {range}",
+        local.time(episode.began_unix_ns),
+        ago(episode.began_unix_ns)
+    )
+}
+
 /// An ended finding in a sentence.
 pub fn ended(episode: &Episode, local: Local) -> String {
     let over = episode.over_unix_ns.map_or_else(String::new, |at| format!("over at {}, ", local.time(at)));
     format!(
         "{over}after {}: {} (began {})",
         duration_ns(episode.lasted_ns()),
-        episode.headline,
+        episode.said.headline,
         local.time(episode.began_unix_ns)
     )
 }
 
-fn bill(doc: &mut Doc, look: &Look) {
+fn bill(doc: &mut Doc, look: &Summary, now_unix_ns: i64) {
     let rows: Vec<_> = look
         .bill
         .iter()
@@ -122,11 +155,12 @@ fn bill(doc: &mut Doc, look: &Look) {
         .take(CULPRITS)
         .collect();
     if rows.is_empty() {
-        doc.text("Who used the processors cannot be told: no CPU samples in this window.");
+        doc.text("Who used the processors cannot be determined: no CPU samples in this window.");
         return;
     }
+    let range = range_of(look.window.length_ns(), now_unix_ns.saturating_sub(look.window.end_unix_ns()));
     let head = [
-        Column::name("Process"),
+        Column::name(format!("Process, {range}")),
         Column::number("CPU"),
         Column::number("Share"),
         Column::number("Made others wait"),

@@ -19,7 +19,9 @@ pub static COMMAND: Command = Command {
     about: "Follow a trace while it is written: who uses the machine, what was found, since when",
     long_about: "Reads a growing .etl file, or all traces of a folder to which a session adds files, and looks at the last minute again and again \
                  (--window): who used the processors, which findings began and ended, what was lost. Each window shows what `etwhy why` \
-                 would show of that stretch of the finished trace. At most half of one processor is used: a window that takes long is looked at less often.\n\n\
+                 would show of that time range of the finished trace. At most half of one processor is used: a window that takes long is looked at less \
+                 often, and its last seconds up to twice a second, so that a finding appears within two seconds of its evidence. Each finding says which \
+                 time range it is about, and how old that is.\n\n\
                  Buffers that come late are put where they belong, as long as the window has not passed them; the lines say how many came late. \
                  Names that a trace holds at its end only (the rundown of sessions that are merged afterwards) are not known before that. \
                  It ends when the session closes the file, when a condition is met (--until-finding, --stop-when), or when nothing came for --patience.",

@@ -83,10 +83,16 @@ pub struct Live {
     pub paused: bool,
     /// No more will come.
     pub ended: bool,
-    /// End of the newest window, milliseconds since 1970 UTC.
+    /// End of what was looked at last, milliseconds since 1970 UTC.
     pub now_ms: f64,
     /// Length of the newest window, ns.
     pub window_ns: i64,
+    /// Its end, milliseconds since 1970 UTC: its last seconds are looked at more often.
+    pub window_end_ms: f64,
+    /// How long those are, ns; none if only the window was looked at.
+    pub last_ns: Option<i64>,
+    /// Busy share of the processors in them, in percent; none if unknown.
+    pub last_busy_percent: Option<f64>,
     /// Local time where it was recorded minus UTC, ms.
     pub offset_ms: f64,
     /// Events in the newest window.
@@ -119,12 +125,20 @@ pub struct Episode {
     pub culprit: String,
     /// What was said of that.
     pub headline: String,
+    /// What that is about: `window`, or `last`: its last seconds.
+    pub range: String,
+    /// How long the range is that it is about, ns.
+    pub range_ns: i64,
+    /// How long before the end of what was looked at last that range ended, ns.
+    pub age_ns: i64,
     /// End of the window that showed it first, milliseconds since 1970 UTC.
     pub began_ms: f64,
     /// The same on the clock of the trace, ns.
     pub began_ns: i64,
     /// End of the window that showed it last, on the clock of the trace, ns.
     pub seen_ns: i64,
+    /// Since when the last seconds do not show it any more, while the window still does.
+    pub quiet_ms: Option<f64>,
     /// End of the first window that did not show it any more; none while it lasts.
     pub over_ms: Option<f64>,
     /// For how long it was seen, ns.

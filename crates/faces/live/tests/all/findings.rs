@@ -6,19 +6,29 @@ use etwhy_live::{Follower, StopWhen, Watch, no_schemas};
 use etwhy_rules::{Rule, Subject};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Follows a trace second by second until a condition is met; when that was seen, and when it happened, in nanoseconds since the start.
-fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
-    let all = etwhy_rules::builtin().unwrap();
-    let rules: Vec<Rule> =
-        all.into_iter().filter(|r| r.over == Subject::Trace && rules.contains(&r.id.as_str())).collect();
+/// These findings over traces.
+pub fn asked(ids: &[&str]) -> Vec<Rule> {
+    let all = etwhy_rules::builtin().unwrap().into_iter();
+    all.filter(|rule| rule.over == Subject::Trace && ids.contains(&rule.id.as_str())).collect()
+}
+
+/// The tables that they read.
+pub fn tables_of(rules: &[Rule]) -> BTreeSet<String> {
     let known = |word: &&str| {
         let made = etwhy_analysis::derived::ALL.iter().flat_map(|d| d.tables.iter());
         let read = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables.iter());
         made.chain(read).any(|table| table.name == *word)
     };
-    let tables = rules.iter().flat_map(Rule::words).filter(known).map(str::to_owned).collect();
+    rules.iter().flat_map(Rule::words).filter(known).map(str::to_owned).collect()
+}
+
+/// Follows a trace second by second until a condition is met; when that was seen, and when it happened, in nanoseconds since the start.
+fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
+    let rules = asked(rules);
+    let tables = tables_of(&rules);
     let mut watch = Watch::new(rules, tables, None, Memory::unlimited());
     let options = options(Some(60_000_000_000));
     let mut follower = Follower::replay(path, options, Symbols::new(&[]), no_schemas()).unwrap();
@@ -30,7 +40,7 @@ fn seen(path: &Path, rules: &[&str], when: &str) -> Option<(i64, i64)> {
         follower.play(at);
         let Some(look) = watch.look(&mut follower).unwrap() else { continue };
         if let Some(fired) = stop.check(&look, watch.history()) {
-            let start = look.window.start_unix_ns;
+            let start = look.sum.window.start_unix_ns;
             return Some((at, fired.cause_unix_ns - start));
         }
     }

@@ -1,6 +1,8 @@
 //! Folders of segments, files that are cut off, replaced or hostile, and what is kept in memory.
 
 use crate::growing::{Growing, batch, difference, drawn, follow, followed, options};
+use crate::rotation::END_TIME;
+use etwhy_live::anomalies::TIME_DOUBTED;
 use etwhy_live::{FollowOptions, Follower, no_schemas};
 use etwhy_synth::Scenario;
 use etwhy_trace::Symbols;
@@ -70,9 +72,9 @@ fn what_is_kept_does_not_grow_with_the_trace() {
     assert!(all > 2 * most, "{most} of {all} buffers of {} bytes were held", bytes.len());
 }
 
-/// A record of a damaged file may lie years ahead, or behind all that nanoseconds can count.
+/// Records of a damaged file may lie years ahead, or behind all that nanoseconds can count; several may have like times.
 #[test]
-fn one_wrong_time_does_not_move_the_window() {
+fn wrong_times_do_not_move_the_window() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = written(folder.path(), "openmp_spin.toml", 0.02);
     let path = folder.path().join("written.etl");
@@ -85,11 +87,27 @@ fn one_wrong_time_does_not_move_the_window() {
     let size = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
     // Of the first record of a buffer: behind the 72 bytes of the buffer's header and 8 of its own (PERFINFO_TRACE_HEADER).
     let at = bytes.len() / size / 2 * size + 72 + 8;
-    for wrong in [1i64 << 62, 1 << 50] {
+    for (wrong, count) in [(1i64 << 62, 1), (1 << 50, 1), (1 << 50, 2), (1 << 50, 4)] {
         let mut damaged = bytes.clone();
-        damaged[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+        for number in 0..count {
+            let at = at + number * size;
+            damaged[at..at + 8].copy_from_slice(&(wrong + i64::try_from(number).unwrap()).to_le_bytes());
+        }
         std::fs::write(&path, &damaged).unwrap();
         assert!(end_ns().abs_diff(right) < 1_000_000_000, "{wrong:x}: {} instead of {right}", end_ns());
+        // As it grows, nobody knows when the session ended.
+        let mut growing = damaged.clone();
+        growing[END_TIME..END_TIME + 8].fill(0);
+        let mut file = Growing::new(&folder.path().join("growing.etl"), growing);
+        let mut follower = follow(&file.path, Some(2_000_000_000));
+        let mut doubted = 0;
+        while file.write(4 * size) {
+            follower.poll().unwrap();
+            let Some(window) = follower.advance().unwrap() else { continue };
+            assert!(window.to_ns <= right + 1_000_000_000, "{wrong:x}: {window:?}");
+            doubted = followed(&mut follower, &window).ledger.get(&TIME_DOUBTED);
+        }
+        assert!(doubted <= count as u64, "{wrong:x}: {doubted}");
         let options = options(Some(2_000_000_000));
         let mut follower = Follower::replay(&path, options, Symbols::new(&[]), no_schemas()).unwrap();
         let mut steps = 0;

@@ -5,6 +5,7 @@
 mod findings;
 mod growing;
 mod growing_segments;
+mod last_seconds;
 mod parts;
 mod rotation;
 mod same_rows;

@@ -15,6 +15,8 @@ use std::time::Instant;
 /// Traces of the corpus that are followed by default: the smallest of those with some length.
 const MOST: usize = 14;
 const SIZES: std::ops::Range<u64> = 200_000..4_000_000;
+/// The last part of a window, which is compared as well.
+const LAST_NS: i64 = 300_000_000;
 /// So many scenarios are drawn by default.
 const DRAWN: usize = 6;
 /// Those of stories are long: so much of them is followed.
@@ -84,6 +86,14 @@ fn compare(follower: &mut Follower, window: &etwhy_live::Window, growing: bool, 
     let expected = batch(follower.paths(), window, growing);
     if let Some(text) = difference(&seen, &expected) {
         panic!("{name}, window {window:?}: followed and batch differ in {text}");
+    }
+    let last = follower.last(window, LAST_NS).filter(|_| follower.late_for_last() == 0);
+    if let Some(last) = last {
+        let seen = followed(follower, &last);
+        let expected = batch(follower.paths(), &last, growing);
+        if let Some(text) = difference(&seen, &expected) {
+            panic!("{name}, last {last:?}: followed and batch differ in {text}");
+        }
     }
     true
 }

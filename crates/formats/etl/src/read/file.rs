@@ -36,8 +36,8 @@ pub struct Segment {
     pub clock: Clock,
 }
 
-/// An opened `.etl` file: header read, buffers found, nothing decoded.
-#[derive(Debug)]
+/// An opened `.etl` file: header read, buffers found, nothing decoded. A copy stays as it is while the original grows or forgets.
+#[derive(Clone, Debug)]
 pub struct EtlFile {
     shown: PathBuf,
     source: Source,

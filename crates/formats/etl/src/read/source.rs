@@ -4,14 +4,15 @@ use crate::error::{Error, Result};
 use etwhy_os::Mapped;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
-/// A file that is read at offsets.
-#[derive(Debug)]
+/// A file that is read at offsets. Copies read the same file.
+#[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The whole file is mapped: slices of it cost nothing.
-    Mapped { map: Mapped, file: File },
+    Mapped { map: Arc<Mapped>, file: Arc<File> },
     /// Reads of at most `chunk` bytes each, for files that may change or must not be mapped.
-    Chunked { file: File, len: u64, chunk: usize },
+    Chunked { file: Arc<File>, len: u64, chunk: usize },
 }
 
 impl Source {
@@ -28,8 +29,11 @@ impl Source {
             return Err(io("read")(std::io::Error::new(std::io::ErrorKind::IsADirectory, "it is a folder")));
         }
         Ok(match chunk {
-            Some(chunk) => Source::Chunked { file, len: meta.len(), chunk: chunk.max(1) },
-            None => Source::Mapped { map: Mapped::new(&file).map_err(io("map"))?, file },
+            Some(chunk) => Source::Chunked { file: Arc::new(file), len: meta.len(), chunk: chunk.max(1) },
+            None => {
+                let map = Arc::new(Mapped::new(&file).map_err(io("map"))?);
+                Source::Mapped { map, file: Arc::new(file) }
+            }
         })
     }
 

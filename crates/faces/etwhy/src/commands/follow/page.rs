@@ -12,7 +12,7 @@ use etwhy_analysis::cpu::Scope;
 use etwhy_hud::{
     Episode, Facts, Host, Hud, Live, Loaded, Options, Patience, Policy, Ready, Running, Said, Source,
 };
-use etwhy_live::{Episode as Seen, Fired, Follower, Look, Watch};
+use etwhy_live::{Episode as Seen, Fired, Follower, Look, Range, Watch};
 use etwhy_rules::Rule;
 use etwhy_table::{Database, TableSpec};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -95,7 +95,7 @@ struct Page {
     running: Option<Running<Hud>>,
     facts: Facts,
     /// The newest window, which a look back kept from the page.
-    held: Option<(Loaded, Facts)>,
+    held: Option<Loaded>,
 }
 
 impl Page {
@@ -119,24 +119,36 @@ impl Page {
         Loaded { name: self.name.clone(), db, report, keep: Box::new(()), deferred: None, within, part }
     }
 
+    /// What is known of the trace now; of the window, if it is the one that was looked at.
     fn live(&self, look: &Look, watch: &Watch, follower: &Follower) -> Live {
-        let start = look.window.start_unix_ns;
-        let history = watch.history();
+        let (history, now, sum) = (watch.history(), watch.now_unix_ns(), &look.sum);
+        let before = self.facts.live.clone().unwrap_or_default();
+        let window = match sum.range {
+            Range::Last => before,
+            Range::Whole => Live {
+                window_ns: sum.window.length_ns(),
+                window_end_ms: sum.window.end_unix_ns() as f64 / 1e6,
+                events: sum.events,
+                busy_percent: sum.busy_percent,
+                cost_ms: sum.cost.as_secs_f64() * 1e3,
+                ..before
+            },
+        };
+        let last = watch.latest(Range::Last);
+        let episode = |seen: &Seen| episode(seen, sum.window.start_unix_ns, now);
         Live {
-            number: self.facts.live.as_ref().map_or(0, |live| live.number),
             paused: self.paused.load(Ordering::Acquire),
             ended: follower.has_ended(),
-            now_ms: look.window.end_unix_ns() as f64 / 1e6,
-            window_ns: look.window.length_ns(),
+            now_ms: now as f64 / 1e6,
+            last_ns: last.map(|last| last.window.length_ns()),
+            last_busy_percent: last.and_then(|last| last.busy_percent),
             offset_ms: bias_ns(follower) as f64 / 1e6,
-            events: look.events,
-            busy_percent: look.busy_percent,
-            cost_ms: look.cost.as_secs_f64() * 1e3,
-            late_buffers: look.late.0,
+            late_buffers: sum.late.0,
             too_late: follower.too_late(),
-            lasting: history.lasting().iter().map(|seen| episode(seen, start)).collect(),
-            over: history.ended().iter().rev().take(OVER).map(|seen| episode(seen, start)).collect(),
+            lasting: history.lasting().iter().map(episode).collect(),
+            over: history.ended().iter().rev().take(OVER).map(episode).collect(),
             path: self.path.display().to_string(),
+            ..window
         }
     }
 
@@ -159,13 +171,23 @@ impl Page {
         Ok(())
     }
 
+    /// Sends the findings of the last seconds to the page; the window that can be asked stays.
+    fn tell_of_last(&mut self, look: &Look, watch: &Watch, follower: &Follower) -> anyhow::Result<()> {
+        if self.running.is_none() {
+            return Ok(());
+        }
+        self.facts.live = Some(self.live(look, watch, follower));
+        if self.held.is_some() && !self.paused.load(Ordering::Acquire) {
+            return self.go_on();
+        }
+        say(&Said::Grown(Box::new(self.facts.clone())));
+        Ok(())
+    }
+
     /// Nothing more comes: what is known of the trace is all.
     fn end(&mut self) {
-        for facts in [Some(&mut self.facts), self.held.as_mut().map(|(_, facts)| facts)].into_iter().flatten()
-        {
-            if let Some(live) = &mut facts.live {
-                live.ended = true;
-            }
+        if let Some(live) = &mut self.facts.live {
+            live.ended = true;
         }
         say(&Said::Grown(Box::new(self.facts.clone())));
     }
@@ -176,10 +198,11 @@ impl Page {
             return Ok(());
         }
         match self.held.take() {
-            Some((loaded, Facts { live: Some(live), .. })) => {
+            Some(loaded) => {
+                let live = self.facts.live.clone().unwrap_or_default();
                 self.put(loaded, Live { paused: false, ..live })
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }
@@ -189,15 +212,20 @@ fn facts_of(running: &Running<Hud>, live: Live) -> Facts {
     Facts { live: Some(live), ..facts }
 }
 
-fn episode(seen: &Seen, start: i64) -> Episode {
+fn episode(seen: &Seen, start: i64, now: i64) -> Episode {
+    let said = &seen.said;
     Episode {
         id: seen.id.clone(),
         severity: seen.severity.name().to_owned(),
-        culprit: seen.culprit.clone(),
-        headline: seen.headline.clone(),
+        culprit: said.culprit.clone(),
+        headline: said.headline.clone(),
+        range: said.range.name().to_owned(),
+        range_ns: said.to_unix_ns.saturating_sub(said.from_unix_ns),
+        age_ns: now.saturating_sub(said.to_unix_ns),
         began_ms: seen.began_unix_ns as f64 / 1e6,
         began_ns: seen.began_unix_ns.saturating_sub(start),
         seen_ns: seen.seen_unix_ns.saturating_sub(start),
+        quiet_ms: seen.quiet_unix_ns.map(|at| at as f64 / 1e6),
         over_ms: seen.over_unix_ns.map(|at| at as f64 / 1e6),
         lasted_ns: seen.lasted_ns(),
     }
@@ -215,12 +243,15 @@ impl Sink for Shared {
         _fired: Option<&Fired>,
     ) -> anyhow::Result<()> {
         let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if look.sum.range == Range::Last {
+            return page.tell_of_last(look, watch, follower);
+        }
         let (loaded, live) = (page.loaded(look), page.live(look, watch, follower));
         if page.running.is_some() && live.paused && !live.ended {
             // The axis stays; what is found goes on being told.
             let facts = Facts { live: Some(live), ..page.facts.clone() };
             page.facts = facts.clone();
-            page.held = Some((loaded, facts.clone()));
+            page.held = Some(loaded);
             say(&Said::Grown(Box::new(facts)));
             return Ok(());
         }

@@ -15,7 +15,7 @@ use etwhy_etl::Ledger;
 use etwhy_etl::read::EtlFile;
 use etwhy_input::{InputError, Kind, SNIFF_LEN, WantedFiles, sniff};
 use etwhy_live::anomalies::LATE_BUFFERS;
-use etwhy_live::{Fired, FollowOptions, Follower, Pace, StopWhen, Watch};
+use etwhy_live::{Fired, FollowOptions, Follower, Look, Looks, Range, StopWhen, Watch};
 use etwhy_record::run::Trigger;
 use etwhy_rules::Rule;
 use etwhy_symbols::{NameStyle, Resolver};
@@ -40,7 +40,7 @@ pub struct FollowArgs {
     /// Show what one process does: processors, waits and who ended them, files, registry, windows that do not answer
     #[arg(long, value_name = "NAME|PID")]
     process: Option<String>,
-    /// Print JSON: one line for each window
+    /// Print JSON: one line for each window, and for each look at its last seconds
     #[arg(long, conflicts_with_all = ["open", "port"])]
     json: bool,
     /// Open the page in a browser: timeline, findings with their history, all tables of the window
@@ -79,7 +79,7 @@ pub struct FollowArgs {
 }
 
 /// How long to wait for buffers that have not come.
-const NAP: Duration = Duration::from_millis(200);
+const NAP: Duration = Duration::from_millis(100);
 /// How long a processor without buffers is waited for: sessions that are followed flush theirs once a second.
 const SLACK_NS: i64 = 1_000_000_000;
 /// How late a buffer may come and still be put where it belongs, although the window has passed its beginning.
@@ -166,14 +166,15 @@ impl FollowArgs {
     fn watch(&self) -> anyhow::Result<Watch> {
         crate::knowledge::load(&[])?;
         let rules = self.rules()?;
-        let mut tables = crate::commands::sql::tables_of(rules.iter().flat_map(Rule::words));
+        let tables = crate::commands::sql::tables_of(rules.iter().flat_map(Rule::words));
+        let memory = Memory::with_budget(self.most.max(256_000_000), None);
+        let mut watch = Watch::new(rules, tables, self.process.clone(), memory);
         if self.worker {
             // Panels may ask for all; single events take longer than everything else.
             let all = crate::catalog::specs().map(|spec| spec.name.to_string());
-            tables.extend(all.filter(|name| name != EVENTS));
+            watch.also_of_whole(all.filter(|name| name != EVENTS));
         }
-        let memory = Memory::with_budget(self.most.max(256_000_000), None);
-        Ok(Watch::new(rules, tables, self.process.clone(), memory))
+        Ok(watch)
     }
 
     /// Whether a recording of several files can be followed so.
@@ -232,20 +233,18 @@ impl FollowArgs {
         let args = FollowArgs::waiting_for(triggers)?;
         let mut watch = args.watch()?;
         let mut stop = args.stop(&mut watch, true)?;
-        let mut follower =
+        let follower =
             Follower::of_folder(folder, begins, args.options()?, Symbols::new(&[]), args.decoder())?;
-        let (mut pace, mut news) = (Pace::new(), true);
+        let mut looks = Looks::new(follower, watch, Symbols::new(&[]));
         loop {
-            let polled = follower.poll()?;
-            news |= polled.buffers + polled.replaced > 0;
-            if news && pace.left().is_zero() {
-                let begin = Instant::now();
-                news = false;
-                let look = watch.look(&mut follower)?;
-                if let Some(fired) = look.and_then(|look| stop.check(&look, watch.history())) {
+            let polled = looks.follower.poll()?;
+            if polled.buffers + polled.replaced > 0 {
+                looks.came();
+            }
+            while let Some(look) = looks.due()? {
+                if let Some(fired) = stop.check(&look, looks.watch.history()) {
                     return Ok(fired);
                 }
-                pace.done(begin);
             }
             std::thread::sleep(NAP);
         }
@@ -298,37 +297,32 @@ impl FollowArgs {
         let mut watch = self.watch()?;
         let stop = self.stop(&mut watch, from_start)?;
         let follower = Follower::new(path, self.options()?, self.symbols(path)?, self.decoder())?;
-        let mut run = self.begun(stop, follower, watch, show);
-        let mut pace = Pace::new();
+        let mut run = self.begun(stop, Looks::new(follower, watch, self.symbols(path)?), show);
         let mut last = Instant::now();
-        let mut news = true;
         let mut machine = OneMachine::default();
         loop {
-            let polled = run.follower.poll()?;
+            let polled = run.looks.follower.poll()?;
             if !from_start {
-                machine.check(run.follower.files())?;
+                machine.check(run.looks.follower.files())?;
             }
             if polled.buffers + polled.replaced > 0 {
-                (last, news) = (Instant::now(), true);
+                last = Instant::now();
+                run.looks.came();
             }
             let single = path.is_file();
             let over = polled.buffers == 0
-                && ((single && run.follower.is_closed())
+                && ((single && run.looks.follower.is_closed())
                     || patience.is_some_and(|most| last.elapsed() >= most));
             if over {
-                run.follower.end()?;
-                if run.follower.files().is_empty() {
+                run.looks.follower.end()?;
+                if run.looks.follower.files().is_empty() {
                     // What keeps other commands from reading it is what is wrong with it.
                     self.trace_args(path).open()?;
                 }
             }
-            if over || (news && pace.left().is_zero()) {
-                let begin = Instant::now();
-                news = false;
-                if let Some(fired) = run.look()? {
-                    return run.stopped(&fired);
-                }
-                pace.done(begin);
+            let fired = if over { run.now()? } else { run.due()? };
+            if let Some(fired) = fired {
+                return run.stopped(&fired);
             }
             if over {
                 return run.ended();
@@ -349,38 +343,38 @@ impl FollowArgs {
             "a finished recording has its own header: --header is for `etwhy follow`"
         );
         let follower = Follower::replay(path, self.options()?, self.symbols(path)?, self.decoder())?;
-        let mut run = self.begun(stop, follower, watch, show);
-        let first = run.follower.next_ns().unwrap_or(0);
-        let (begin, mut pace) = (Instant::now(), Pace::new());
+        let mut run = self.begun(stop, Looks::new(follower, watch, self.symbols(path)?), show);
+        let first = run.looks.follower.next_ns().unwrap_or(0);
+        let begin = Instant::now();
         let mut step = first;
-        while !run.follower.has_ended() {
-            let (until, wait) = match speed {
+        while !run.looks.follower.has_ended() {
+            let until = match speed {
                 Speed::Most => {
-                    step = step.saturating_add(STEP_NS).max(run.follower.next_ns().unwrap_or(0));
-                    (step, Duration::ZERO)
+                    step = step.saturating_add(STEP_NS).max(run.looks.follower.next_ns().unwrap_or(0));
+                    step
                 }
                 Speed::Times(times) => {
                     let elapsed = begin.elapsed().as_nanos() as f64 * times;
-                    (first.saturating_add(elapsed as i64), pace.left())
+                    first.saturating_add(elapsed as i64)
                 }
             };
-            run.follower.play(until);
-            if !wait.is_zero() && !run.follower.has_ended() {
-                std::thread::sleep(wait.min(NAP));
-                continue;
+            if run.looks.follower.play(until).buffers > 0 {
+                run.looks.came();
             }
-            let looked = Instant::now();
-            if let Some(fired) = run.look()? {
+            let is_whole = speed == Speed::Most || run.looks.follower.has_ended();
+            if let Some(fired) = if is_whole { run.now()? } else { run.due()? } {
                 return run.stopped(&fired);
             }
-            pace.done(looked);
+            if !is_whole {
+                std::thread::sleep(NAP);
+            }
         }
         run.ended()
     }
 
-    fn begun(&self, stop: StopWhen, follower: Follower, watch: Watch, show: Box<dyn Sink>) -> Run {
+    fn begun(&self, stop: StopWhen, looks: Looks, show: Box<dyn Sink>) -> Run {
         let waits = !(self.until_finding.is_empty() && self.stop_when.is_empty());
-        Run { stop, follower, watch, show, waits, save: self.save.clone(), last: None, in_part: None }
+        Run { stop, looks, show, waits, save: self.save.clone(), last: None, in_part: None }
     }
 }
 
@@ -421,8 +415,7 @@ impl What {
 
 /// A trace that is followed, and what is done with it.
 struct Run {
-    follower: Follower,
-    watch: Watch,
+    looks: Looks,
     stop: StopWhen,
     show: Box<dyn Sink>,
     /// A condition is waited for.
@@ -475,23 +468,46 @@ fn in_part(db: &Database) -> Option<String> {
 }
 
 impl Run {
-    /// Looks at the window and shows it; gives the condition that it meets.
-    fn look(&mut self) -> anyhow::Result<Option<Fired>> {
-        let Some(look) = self.watch.look(&mut self.follower)? else {
+    /// Looks as often as that may be, and shows what was seen; gives the condition that it meets.
+    fn due(&mut self) -> anyhow::Result<Option<Fired>> {
+        if self.last.is_none() && self.looks.follower.window().is_none() {
             self.show.nothing_yet()?;
-            return Ok(None);
-        };
-        self.last = Some([look.window.from_ns, look.window.to_ns]);
-        self.in_part = in_part(&look.db);
-        let fired = self.stop.check(&look, self.watch.history());
-        self.show.window(&look, &self.watch, &self.follower, fired.as_ref())?;
+        }
+        while let Some(look) = self.looks.due()? {
+            if let Some(fired) = self.seen(&look)? {
+                return Ok(Some(fired));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks now, whatever it takes.
+    fn now(&mut self) -> anyhow::Result<Option<Fired>> {
+        let mut looks: Vec<Look> = self.looks.under_way()?.into_iter().collect();
+        looks.extend(self.looks.now()?);
+        for look in &looks {
+            if let Some(fired) = self.seen(look)? {
+                return Ok(Some(fired));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows what was seen.
+    fn seen(&mut self, look: &Look) -> anyhow::Result<Option<Fired>> {
+        self.last = Some([look.sum.whole.from_ns, look.sum.whole.to_ns]);
+        if look.sum.range == Range::Whole {
+            self.in_part = in_part(&look.db);
+        }
+        let fired = self.stop.check(look, self.looks.watch.history());
+        self.show.window(look, &self.looks.watch, &self.looks.follower, fired.as_ref())?;
         Ok(fired)
     }
 
     /// Saves the last window, if that is wanted.
     fn save(&self) -> anyhow::Result<()> {
         let (Some(to), Some(range)) = (&self.save, self.last) else { return Ok(()) };
-        let [path] = self.follower.paths() else {
+        let [path] = self.looks.follower.paths() else {
             anyhow::bail!("--save: the window lies in several files, which are traces already");
         };
         etwhy_export::replace_file(to, |out| {

@@ -4,8 +4,8 @@ use crate::report::terminal::{out, text};
 use etwhy_base::units::thousands;
 use etwhy_export::{escape_json, sanitize};
 use etwhy_live::line::line;
-use etwhy_live::view::{Local, ended, screen};
-use etwhy_live::{Fired, Follower, Look, Watch};
+use etwhy_live::view::{Local, ended, range_of, screen, since};
+use etwhy_live::{Fired, Follower, Look, Range, Watch};
 use std::io::{IsTerminal as _, Write as _, stdout};
 
 /// Moves to the first column of the first row and clears what was there.
@@ -65,7 +65,7 @@ pub struct Show {
     local: Local,
     /// Ids of findings that were told, and how many ended ones.
     told: Vec<String>,
-    told_ended: i64,
+    told_ended: u64,
 }
 
 impl Show {
@@ -77,14 +77,19 @@ impl Show {
             name: name.to_owned(),
             local: Local { offset_ns: 0 },
             told: vec![],
-            told_ended: i64::MIN,
+            told_ended: 0,
         }
     }
 
-    /// What is new, and one line about the window.
+    /// One line about a window, and what is new; of the last seconds only if something is.
     fn lines(&mut self, look: &Look, watch: &Watch) -> Vec<String> {
-        let (now, local) = (look.window.end_unix_ns(), self.local);
-        let seconds = (look.window.length_ns() as f64 / 1e9).max(1e-9);
+        let (news, local) = (self.news(watch), self.local);
+        let look = &look.sum;
+        if look.range == Range::Last && news.is_empty() {
+            return news;
+        }
+        let (end, length) = (look.window.end_unix_ns(), look.window.length_ns());
+        let seconds = (length as f64 / 1e9).max(1e-9);
         let busy = look.busy_percent.map_or_else(|| "busy ?".to_owned(), |busy| format!("{busy:.0} % busy"));
         let first = look
             .bill
@@ -95,21 +100,17 @@ impl Show {
             format!(", {} {share}", row.culprit)
         });
         let rate = thousands((look.events as f64 / seconds) as i128);
-        let mut all = vec![format!("{} {busy}, {rate} events/s{first}", local.time(now))];
-        let doubts = look.doubts.iter().take(3);
-        all.extend(doubts.map(|doubt| {
-            format!("  {}: {} x {}", doubt.severity, thousands(doubt.count.into()), doubt.meaning)
-        }));
-        let history = watch.history();
-        for episode in history.lasting().iter().filter(|e| !self.told.contains(&e.id)) {
-            all.push(format!("  {} {}: {}", episode.severity.name(), episode.id, episode.headline));
-            all.push(format!("    {}", episode.fix));
+        let range =
+            if look.range == Range::Last { format!(", in {}", range_of(length, 0)) } else { String::new() };
+        let mut all = vec![format!("{} {busy}, {rate} events/s{first}{range}", local.time(end))];
+        if look.range == Range::Whole {
+            let doubts = look.doubts.iter().take(3);
+            all.extend(doubts.map(|doubt| {
+                format!("  {}: {} x {}", doubt.severity, thousands(doubt.count.into()), doubt.meaning)
+            }));
         }
-        self.told = history.lasting().iter().map(|episode| episode.id.clone()).collect();
-        let new = history.ended().iter().filter(|e| e.over_unix_ns > Some(self.told_ended));
-        all.extend(new.map(|episode| format!("  {}: {}", episode.id, ended(episode, local))));
-        self.told_ended = now;
-        if let Some(process) = &look.process {
+        all.extend(news);
+        if let Some(process) = look.process.as_ref().filter(|_| look.range == Range::Whole) {
             for list in process.lists.iter().filter(|list| !list.rows.is_empty()) {
                 let row = list.rows.first().map(Vec::as_slice).unwrap_or_default();
                 let cells =
@@ -122,6 +123,23 @@ impl Show {
                 ));
             }
         }
+        all
+    }
+
+    /// Findings that are new, and those that are over.
+    fn news(&mut self, watch: &Watch) -> Vec<String> {
+        let (history, local, now) = (watch.history(), self.local, watch.now_unix_ns());
+        let mut all = Vec::new();
+        for episode in history.lasting().iter().filter(|e| !self.told.contains(&e.id)) {
+            let (said, since) = (&episode.said, since(episode, now, local));
+            all.push(format!("  {} {}: {} ({since})", episode.severity.name(), episode.id, said.headline));
+            all.push(format!("    {}", said.fix));
+        }
+        self.told = history.lasting().iter().map(|episode| episode.id.clone()).collect();
+        let new = history.ended_in_all().saturating_sub(self.told_ended);
+        let new = history.ended().iter().rev().take(usize::try_from(new).unwrap_or(usize::MAX));
+        all.extend(new.map(|episode| format!("  {}: {}", episode.id, ended(episode, local))));
+        self.told_ended = history.ended_in_all();
         all
     }
 }
@@ -149,7 +167,8 @@ impl Sink for Show {
             let json = serde_json::to_string(&line(look, watch, fired))?;
             writeln!(out, "{}", escape_json(&json).unwrap_or(json))?;
         } else if self.terminal {
-            let page = text(&screen(look, watch, &self.name, self.local));
+            let Some(screen) = screen(watch, &self.name, self.local) else { return Ok(()) };
+            let page = text(&screen);
             let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
             let shown: Vec<&str> = page.lines().take(rows.saturating_sub(1).max(5)).collect();
             writeln!(out, "{CLEAR}{}", shown.join("\n"))?;
