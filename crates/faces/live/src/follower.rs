@@ -4,35 +4,18 @@ use crate::anomalies::{LATE_BUFFERS, REFUSED, REPLACED, TIME_DOUBTED};
 use crate::arrivals::{Arrivals, Marks};
 use crate::error::{LiveError, Result};
 use crate::folder;
+use crate::options::FollowOptions;
 use crate::part::{Part, Span, read};
 use etwhy_base::time::unix_ns;
 use etwhy_decode::{Decoder, DecoderOptions};
 use etwhy_etl::Ledger;
 use etwhy_etl::abi::logfile::{MODE_CIRCULAR, MODE_NEW_FILE};
-use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Segment, Timeline, forget_before};
+use etwhy_etl::read::{EtlFile, Growth, Held, OpenOptions, Timeline, forget_before};
 use etwhy_table::Memory;
 use etwhy_trace::{Base, Output, Symbols};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// How to follow.
-#[derive(Clone, Debug)]
-pub struct FollowOptions {
-    /// Length of the window in nanoseconds; `None`: it begins where the trace does.
-    pub window_ns: Option<i64>,
-    /// Most bytes of buffers in the window.
-    pub window_bytes: u64,
-    /// How long a processor without buffers is waited for, in nanoseconds of the trace.
-    pub slack_ns: i64,
-    /// How long before the window buffers may begin that a processor is still filling, in nanoseconds: those come late, and are put
-    /// where they belong.
-    pub patience_ns: i64,
-    /// Threads to use, at least 1.
-    pub threads: usize,
-    /// Header for files that begin without one of their own: that of another file of the session.
-    pub header: Option<Segment>,
-}
 
 /// A window, in order keys and in nanoseconds since 1970 (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
