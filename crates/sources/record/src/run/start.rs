@@ -132,7 +132,7 @@ impl Recorder<'_> {
         let size = self.machine.size();
         let plan = plan(&options.profiles, &options.programs, options.mode, size)?;
         let (private, mut said) = self.preflight(options, size)?;
-        said.extend(buffers(&plan, options, size));
+        let buffers = buffers(&plan, options, size);
         let now = self.machine.now_ms();
         let mut journal = Journal {
             version: Journal::VERSION,
@@ -159,7 +159,8 @@ impl Recorder<'_> {
             .map_err(|why| Refused(format!("{}: cannot be made: {why}", options.folder.display())))?;
         self.save(&journal)?;
         if options.boot {
-            return self.arm(journal, &plan, said);
+            let said = self.arm(journal, &plan, said)?;
+            return Ok([said, buffers].concat());
         }
         let begun = self
             .begin_kernel(&mut journal, &plan, private, options.kernel, &mut said)
@@ -182,6 +183,7 @@ impl Recorder<'_> {
         let ms = self.machine.now_ms();
         said.iter().for_each(|text| journal.remark(ms, text));
         self.save(&journal)?;
+        said.extend(buffers);
         Ok(said)
     }
 
