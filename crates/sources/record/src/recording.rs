@@ -82,8 +82,8 @@ pub enum Size {
     },
 }
 
-/// How much of its memory a 64-bit Windows may use as non-paged pool, from which buffers come (Microsoft, *Memory Limits for Windows and
-/// Windows Server Releases*).
+/// How much of its memory a 64-bit Windows 7 may use as non-paged pool, from which buffers come; later ones may use more (Microsoft,
+/// *Memory Limits for Windows and Windows Server Releases*).
 const POOL_PERCENT: u32 = 75;
 
 /// Buffers of one session.
@@ -125,7 +125,7 @@ impl Buffers {
         let percent = f64::from(both) * 100.0 / f64::from(memory_mib.max(1));
         format!(
             "at most {} MiB together: {percent:.1} % of {} MiB of memory, {:.1} % of what non-paged pool may take ({POOL_PERCENT} % of \
-             memory on 64-bit Windows)",
+             memory on Windows 7, more on later ones)",
             thousands(both.into()),
             thousands(memory_mib.into()),
             percent * 100.0 / f64::from(POOL_PERCENT)
