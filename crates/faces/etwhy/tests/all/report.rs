@@ -107,7 +107,6 @@ fn no_report_replaces_a_trace() {
     for line in [
         &["why", "--demo", "--html", trace.str()][..],
         &["dump", "process", "--demo", "--format", "csv", "-o", trace.str()],
-        &["strace", "--demo", "-o", trace.str()],
         &["export", "folded", "--demo", "-o", trace.str()],
     ] {
         let (code, _, errors) = ETWHY.ran(line);
