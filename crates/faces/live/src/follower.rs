@@ -59,6 +59,8 @@ pub struct Follower {
     base: Base,
     /// What trackers know before the last seconds of the window, once somebody has asked for those.
     last: Option<Base>,
+    /// Order key at which the last seconds begin that were asked for latest.
+    last_from: i64,
     symbols: Symbols,
     /// Schemas that the user gave.
     decoder: Decoder,
@@ -148,6 +150,7 @@ impl Follower {
             timeline: Timeline::read(&[], &mut Ledger::new()),
             base: Base::new(decoder.clone()),
             last: None,
+            last_from: i64::MIN,
             symbols,
             decoder,
             options,
@@ -447,7 +450,7 @@ impl Follower {
         });
         let (threads, to) = (self.options.threads, self.behind(&last, LAST_PATIENCE_NS));
         known.advance(&self.files, &self.timeline, &mut self.symbols, threads, to);
-        self.last = Some(known);
+        (self.last, self.last_from) = (Some(known), from);
         Some(last)
     }
 
@@ -522,7 +525,8 @@ impl Follower {
     /// # Errors
     /// Those of the table builder.
     pub fn tables(&mut self, window: &Window, tables: &BTreeSet<String>, memory: &Memory) -> Result<Output> {
-        let (span, base) = (self.span(window), before(&self.base, &self.last, window));
+        let (span, rests) = (self.span(window), self.rests_on_last(window));
+        let base = self.last.as_ref().filter(|_| rests).unwrap_or(&self.base);
         read(&self.files, &self.timeline, base, &span, (tables, memory), &mut self.symbols)
     }
 
@@ -531,17 +535,24 @@ impl Follower {
         Part {
             files: self.files.clone(),
             timeline: self.timeline.clone(),
-            base: before(&self.base, &self.last, window).copy(),
+            base: self.last.as_ref().filter(|_| self.rests_on_last(window)).unwrap_or(&self.base).copy(),
             span: self.span(window),
         }
+    }
+
+    /// Whether what trackers know before the last seconds is used for this window: it is nearer to the beginning. Buffers that came too late
+    /// for it are missing there, so that only the last seconds rest on it then.
+    fn rests_on_last(&self, window: &Window) -> bool {
+        let whole = self.arrivals.late_for_last == 0 || window.from == self.last_from;
+        let known = self.last.as_ref().map(Base::at);
+        whole && known.is_some_and(|at| (self.base.at()..=window.from).contains(&at))
     }
 
     fn span(&self, window: &Window) -> Span {
         let mut ledger = Ledger::new();
         // What it says of the clocks of the files is true of each window.
         let _ = Timeline::read(&self.files, &mut ledger);
-        let rests_on_last = self.last.as_ref().is_some_and(|last| last.at() <= window.from);
-        let late_for_last = if rests_on_last { self.arrivals.late_for_last } else { 0 };
+        let late_for_last = if self.rests_on_last(window) { self.arrivals.late_for_last } else { 0 };
         ledger.count(&LATE_BUFFERS, self.arrivals.too_late + late_for_last);
         ledger.count(&REPLACED, self.replaced);
         ledger.count(&REFUSED, self.refused.len() as u64);
@@ -571,11 +582,6 @@ impl Follower {
     pub fn holds(&self) -> (usize, [usize; 3]) {
         self.base.holds()
     }
-}
-
-/// What trackers know at or before the beginning of a window, as near to it as is known.
-fn before<'b>(base: &'b Base, last: &'b Option<Base>, window: &Window) -> &'b Base {
-    last.as_ref().filter(|last| last.at() <= window.from && last.at() >= base.at()).unwrap_or(base)
 }
 
 /// How late a buffer may come and still be put where it belongs in the last seconds: sessions that are followed flush theirs once a

@@ -4,9 +4,11 @@ use crate::growing::options;
 use crate::growing_segments::written;
 use etwhy_live::{Follower, StopWhen, Watch, no_schemas};
 use etwhy_rules::{Rule, Subject};
+use etwhy_sql::views::{self, View};
+use etwhy_sql::words;
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// These findings over traces.
@@ -15,14 +17,21 @@ pub fn asked(ids: &[&str]) -> Vec<Rule> {
     all.filter(|rule| rule.over == Subject::Trace && ids.contains(&rule.id.as_str())).collect()
 }
 
-/// The tables that they read.
+/// The tables that they read, views followed.
 pub fn tables_of(rules: &[Rule]) -> BTreeSet<String> {
-    let known = |word: &&str| {
-        let made = etwhy_analysis::derived::ALL.iter().flat_map(|d| d.tables.iter());
-        let read = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables.iter());
-        made.chain(read).any(|table| table.name == *word)
-    };
-    rules.iter().flat_map(Rule::words).filter(known).map(str::to_owned).collect()
+    let views: BTreeMap<&str, View> = views::all().map(|view| (view.name, view)).collect();
+    let mut open: Vec<&str> = rules.iter().flat_map(Rule::words).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(word) = open.pop() {
+        if seen.insert(word.to_owned())
+            && let Some(view) = views.get(word)
+        {
+            open.extend(words(view.sql));
+        }
+    }
+    let made = etwhy_analysis::derived::ALL.iter().flat_map(|d| d.tables.iter());
+    let read = etwhy_trace::catalog::ALL.iter().flat_map(|spec| spec.tables.iter());
+    made.chain(read).map(|table| table.name.to_string()).filter(|name| seen.contains(name)).collect()
 }
 
 /// Follows a trace second by second until a condition is met; when that was seen, and when it happened, in nanoseconds since the start.
