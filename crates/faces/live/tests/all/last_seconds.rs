@@ -3,14 +3,14 @@
 use crate::findings::{asked, tables_of};
 use crate::growing::{Growing, all_tables, batch, difference, drawn, follow, followed, options};
 use crate::growing_segments::written;
-use etwhy_live::{FollowOptions, Follower, Looks, Range, Watch, no_schemas};
+use etwhy_live::{FollowOptions, Follower, Looks, Range, StopWhen, Watch, no_schemas};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
 use std::path::{Path, PathBuf};
 
 const S: i64 = 1_000_000_000;
-/// When the flood of `flood.toml` begins.
-const FLOOD: i64 = 6 * S;
+/// When the flood of `flood.toml` begins and ends.
+const FLOOD: [i64; 2] = [6 * S, 9 * S];
 /// From one look at the last seconds to the next where they cost an eighth of a second, and that cost, on a clock that runs with the trace.
 const EVERY: i64 = S / 2;
 const COST: i64 = S / 8;
@@ -37,12 +37,14 @@ fn replay(path: &Path) -> Follower {
 fn a_flood_that_begins_amid_a_minute_is_seen_within_two_seconds() {
     let folder = tempfile::tempdir().unwrap();
     let (mut watch, mut follower) = (watch(&["dpc.over-limit", "dpc.flood"]), replay(&flood(folder.path())));
-    let (mut now, mut seen) = (0, None);
+    let mut stop = StopWhen::new(vec![etwhy_live::trigger("finding:dpc.over-limit").unwrap()], true);
+    let (mut now, mut seen, mut fired) = (0, None, None);
     while !follower.has_ended() {
         now += EVERY;
         follower.play(now);
         let Some(look) = watch.look_at_last(&mut follower).unwrap() else { continue };
         assert!(look.sum.window.length_ns() >= 2 * S && look.sum.whole.length_ns() >= 4 * S);
+        fired = fired.or_else(|| stop.check(&look, watch.history()).map(|_| now + COST));
         if let Some(episode) = watch.history().lasting().iter().find(|one| one.id == "dpc.over-limit") {
             seen.get_or_insert(now + COST);
             assert_eq!(episode.said.range, Range::Last);
@@ -51,7 +53,14 @@ fn a_flood_that_begins_amid_a_minute_is_seen_within_two_seconds() {
         }
     }
     let seen = seen.expect("not found");
-    assert!((FLOOD..=FLOOD + 2 * S).contains(&seen), "seen at {seen}");
+    assert!((FLOOD[0]..=FLOOD[0] + 2 * S).contains(&seen), "seen at {seen}");
+    assert_eq!(fired, Some(seen));
+    // It ended once, and when the last seconds had passed it.
+    let start = watch.latest(Range::Last).unwrap().window.start_unix_ns;
+    let over: Vec<i64> =
+        watch.history().ended().iter().map(|one| one.over_unix_ns.unwrap() - start).collect();
+    assert!(over.iter().all(|over| (FLOOD[1]..=FLOOD[1] + 4 * S).contains(over)), "{over:?}");
+    assert!(watch.history().lasting().is_empty() || over.is_empty(), "it began twice");
 }
 
 #[test]
