@@ -74,8 +74,8 @@ impl Writer {
     /// If something else is there, or the folder cannot be written.
     pub fn new(file: &Path, force: bool) -> Result<Writer> {
         if file.exists() && !force && !is_ours(file) {
-            let why =
-                "is there already and was not written by `etwhy extract`; name another file, or --force";
+            let why = "is there already, and `etwhy extract` did not write it or it was changed since; name another \
+                       file, or --force";
             return Err(ExportError::Occupied { place: file.to_path_buf(), why: why.to_owned() });
         }
         let failed = |source| ExportError::File { file: file.to_path_buf(), source };
@@ -84,7 +84,7 @@ impl Writer {
         // Nobody else sees the file, and what was not finished is thrown away.
         connection.execute_batch(&format!(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; \
-             PRAGMA cache_size = {CACHE_KIB}; PRAGMA application_id = {APPLICATION_ID}; BEGIN; \
+             PRAGMA cache_size = {CACHE_KIB}; BEGIN; PRAGMA application_id = {APPLICATION_ID}; \
              CREATE TABLE etwhy_table (name TEXT NOT NULL, title TEXT NOT NULL, version INTEGER, \
              evidence TEXT NOT NULL, sorted_by TEXT, rows INTEGER, doc TEXT NOT NULL); \
              CREATE TABLE etwhy_column (table_name TEXT NOT NULL, name TEXT NOT NULL, type TEXT, unit TEXT, \
@@ -192,8 +192,9 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// True for a database that this module wrote: its header says so (SQLite's "Database File Format", application id at
-/// offset 68), so nothing needs to be opened.
+/// True for a database that this module wrote and nobody changed since: its header says so (SQLite's "Database File
+/// Format": application id at offset 68; at 24 the number of transactions that changed the file, of which this module
+/// needs one), so nothing needs to be opened.
 fn is_ours(file: &Path) -> bool {
     use std::io::Read;
     let mut head = Vec::new();
@@ -201,7 +202,9 @@ fn is_ours(file: &Path) -> bool {
     if file.take(72).read_to_end(&mut head).is_err() {
         return false;
     }
-    head.starts_with(b"SQLite format 3\0") && head.get(68..72) == Some(&APPLICATION_ID.to_be_bytes()[..])
+    head.starts_with(b"SQLite format 3\0")
+        && head.get(24..28) == Some(&1u32.to_be_bytes()[..])
+        && head.get(68..72) == Some(&APPLICATION_ID.to_be_bytes()[..])
 }
 
 #[cfg(test)]
@@ -269,5 +272,8 @@ mod tests {
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
         Writer::new(&file, true).unwrap().finish().unwrap();
         assert!(is_ours(&file));
+        // And what somebody added to a file of ours.
+        Connection::open(&file).unwrap().execute_batch("CREATE TABLE mine (a)").unwrap();
+        assert!(matches!(Writer::new(&file, false), Err(ExportError::Occupied { .. })));
     }
 }

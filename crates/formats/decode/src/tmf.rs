@@ -41,7 +41,7 @@ impl TmfSet {
                         ledger.note(&TMF_BROKEN, 1, || format!("{}: holds no message", file.display()));
                     }
                 }
-                Err(e) if e.kind() == ErrorKind::FileTooLarge => {
+                Err(e) if e.kind() == ErrorKind::InvalidData => {
                     ledger.note(&TMF_BROKEN, 1, || format!("{}: too large", file.display()));
                 }
                 Err(e) => ledger.note(&SOURCE_UNREADABLE, 1, || format!("{}: {e}", file.display())),

@@ -22,6 +22,7 @@ mod folder;
 mod kind;
 mod open;
 mod options;
+pub mod seven_zip;
 mod shown;
 mod spool;
 

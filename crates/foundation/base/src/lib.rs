@@ -1,6 +1,7 @@
 //! What every crate needs and none should write again. Nothing here knows ETW.
 #![forbid(unsafe_code)]
 
+pub mod aside;
 mod bytes;
 pub mod files;
 mod guid;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use etwhy_base::aside::{Aside, Work};
 
 use crate::column::{CHUNK_ROWS, ColumnChunk};
 use crate::{ColumnType, Memory, Result, Table, TableError, TableSpec, Texts, arrow_schema};
@@ -13,9 +14,9 @@ use crate::{ColumnType, Memory, Result, Table, TableError, TableSpec, Texts, arr
 const MAX_ROWS: u64 = u32::MAX as u64;
 
 /// A row of a declared table; [`define_table!`](crate::define_table) implements it.
-pub trait Row: Sized {
+pub trait Row: Sized + Send + 'static {
     /// One growing column per field.
-    type Columns: Send;
+    type Columns: Send + 'static;
     /// The table's declaration.
     fn spec() -> &'static TableSpec;
     /// Empty columns.
@@ -36,48 +37,48 @@ pub trait Row: Sized {
     fn at<'r, 'a: 'r>(views: &'r Self::Views<'a>, row: usize) -> Self::Ref<'r, 'a>;
 }
 
-/// Takes rows of type `R` and makes a [`Table`] of them.
+/// Takes rows of type `R` and makes a [`Table`] of them. Rows become columns on a thread of their own if the [`Memory`] says so and they are
+/// many.
 pub struct TableBuilder<R: Row> {
+    filling: Aside<Filling<R>>,
+    /// Rows given since the last [`TableBuilder::take`].
+    rows: u64,
+    kept: bool,
+}
+
+/// Columns that grow, and finished chunks.
+struct Filling<R: Row> {
     columns: R::Columns,
     open_rows: usize,
     chunks: Chunks,
     /// Bytes of long text at which a chunk ends.
     text_limit: usize,
-    kept: bool,
     row: PhantomData<fn(R)>,
 }
 
-impl<R: Row> std::fmt::Debug for TableBuilder<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TableBuilder({}, {} rows)", self.chunks.spec.name, self.rows())
+impl<R: Row> Default for Filling<R> {
+    fn default() -> Filling<R> {
+        Filling::new(&Memory::unlimited())
     }
 }
 
-impl<R: Row> TableBuilder<R> {
-    /// An empty table whose finished chunks count against `memory`.
-    pub fn new(memory: &Memory) -> TableBuilder<R> {
+impl<R: Row> Work for Filling<R> {
+    type Batch = Vec<R>;
+
+    fn work(&mut self, batch: &mut Vec<R>) {
+        batch.drain(..).for_each(|row| self.push(row));
+    }
+}
+
+impl<R: Row> Filling<R> {
+    fn new(memory: &Memory) -> Filling<R> {
         let chunks = Chunks::new(Arc::new(R::spec().clone()), memory);
         let text_limit = memory.text_limit();
-        TableBuilder { columns: R::columns(), open_rows: 0, chunks, text_limit, kept: true, row: PhantomData }
+        Filling { columns: R::columns(), open_rows: 0, chunks, text_limit, row: PhantomData }
     }
 
-    /// As [`TableBuilder::new`], but rows are left out if nobody reads the table: for the rows of an analysis that
-    /// is asked for its sums.
-    pub fn if_wanted(memory: &Memory) -> TableBuilder<R> {
-        TableBuilder { kept: memory.wants(&R::spec().name), ..TableBuilder::new(memory) }
-    }
-
-    /// False if rows are left out ([`TableBuilder::if_wanted`]).
-    pub fn is_kept(&self) -> bool {
-        self.kept
-    }
-
-    /// Appends a row. Rows beyond 4,294,967,295 are counted, not kept; see [`TableBuilder::dropped`].
     #[inline]
-    pub fn push(&mut self, row: R) {
-        if !self.kept {
-            return;
-        }
+    fn push(&mut self, row: R) {
         row.append(&mut self.columns);
         self.open_rows += 1;
         if self.open_rows >= CHUNK_ROWS || R::text_bytes(&self.columns) >= self.text_limit {
@@ -92,30 +93,68 @@ impl<R: Row> TableBuilder<R> {
             self.chunks.add(R::finish_chunk(&mut self.columns));
         }
     }
+}
+
+impl<R: Row> std::fmt::Debug for TableBuilder<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TableBuilder({}, {} rows)", R::spec().name, self.rows())
+    }
+}
+
+impl<R: Row> TableBuilder<R> {
+    /// An empty table whose finished chunks count against `memory`.
+    pub fn new(memory: &Memory) -> TableBuilder<R> {
+        let filling = Aside::new(Filling::new(memory), memory.is_threaded());
+        TableBuilder { filling, rows: 0, kept: true }
+    }
+
+    /// As [`TableBuilder::new`], but rows are left out if nobody reads the table: for the rows of an analysis that
+    /// is asked for its sums.
+    pub fn if_wanted(memory: &Memory) -> TableBuilder<R> {
+        TableBuilder { kept: memory.wants(&R::spec().name), ..TableBuilder::new(memory) }
+    }
+
+    /// False if rows are left out ([`TableBuilder::if_wanted`]).
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
+    /// Appends a row. Rows beyond 4,294,967,295 are not kept.
+    #[inline]
+    pub fn push(&mut self, row: R) {
+        if !self.kept {
+            return;
+        }
+        self.rows += 1;
+        self.filling.give(row, Filling::push);
+    }
+
+    /// The finished chunks, with all rows so far.
+    fn chunks(&mut self) -> &mut Chunks {
+        let filling = self.filling.done();
+        filling.close_chunk();
+        &mut filling.chunks
+    }
 
     /// The rows so far as a table of their own. What follows begins a new one.
     ///
     /// # Errors
     /// Those of [`TableBuilder::finish`].
     pub fn take(&mut self, texts: &Texts) -> Result<Table> {
-        self.close_chunk();
-        let next = Chunks::new(Arc::clone(&self.chunks.spec), &self.chunks.memory);
-        std::mem::replace(&mut self.chunks, next).finish(texts)
+        self.rows = 0;
+        let chunks = self.chunks();
+        let next = Chunks::new(Arc::clone(&chunks.spec), &chunks.memory);
+        std::mem::replace(chunks, next).finish(texts)
     }
 
     /// Bytes of long text of the rows that are not in a chunk yet.
-    pub fn text_bytes(&self) -> usize {
-        R::text_bytes(&self.columns)
+    pub fn text_bytes(&mut self) -> usize {
+        R::text_bytes(&self.filling.done().columns)
     }
 
     /// Rows so far.
     pub fn rows(&self) -> u64 {
-        self.chunks.rows + self.open_rows as u64
-    }
-
-    /// Rows that were not kept because the table was full.
-    pub fn dropped(&self) -> u64 {
-        self.chunks.dropped
+        self.rows
     }
 
     /// Replaces every cell of an `i32` column by what `remap` makes of it.
@@ -130,8 +169,7 @@ impl<R: Row> TableBuilder<R> {
         column: &str,
         mut remap: impl FnMut(Option<i32>) -> Option<i32>,
     ) -> Result<()> {
-        self.close_chunk();
-        self.chunks.remap(column, ColumnType::I32, &mut remap)
+        self.chunks().remap(column, ColumnType::I32, &mut remap)
     }
 
     /// Replaces every cell of a text column by what `remap` makes of the number in it.
@@ -147,9 +185,8 @@ impl<R: Row> TableBuilder<R> {
         column: &str,
         mut remap: impl FnMut(Option<u32>) -> Option<crate::Sym>,
     ) -> Result<()> {
-        self.close_chunk();
         let mut remap = |n: Option<i32>| remap(n.map(|n| n as u32)).map(|sym| sym.0 as i32);
-        self.chunks.remap(column, ColumnType::Text, &mut remap)
+        self.chunks().remap(column, ColumnType::Text, &mut remap)
     }
 
     /// Replaces every cell of an `i64` column by what `remap` makes of it, in the order of the rows.
@@ -164,17 +201,17 @@ impl<R: Row> TableBuilder<R> {
         column: &str,
         mut remap: impl FnMut(Option<i64>) -> Option<i64>,
     ) -> Result<()> {
-        self.close_chunk();
-        self.chunks.change(column, ColumnType::I64, &mut |cells| cells.remap_i64(&mut remap))
+        self.chunks().change(column, ColumnType::I64, &mut |cells| cells.remap_i64(&mut remap))
     }
 
     /// The finished table. `texts` is the frozen pool that the row's [`Sym`](crate::Sym)s came from.
     ///
     /// # Errors
     /// If a `Sym` came from another pool, or a remapped column holds a null that is not allowed.
-    pub fn finish(mut self, texts: &Texts) -> Result<Table> {
-        self.close_chunk();
-        self.chunks.finish(texts)
+    pub fn finish(self, texts: &Texts) -> Result<Table> {
+        let mut filling = self.filling.into_done();
+        filling.close_chunk();
+        filling.chunks.finish(texts)
     }
 }
 

@@ -26,7 +26,13 @@ const LOOK_BYTES: u64 = 8 << 20;
 /// unlinked temporary file and reads them through a map from then on. The operating system may drop
 /// mapped pages at any time, so they are not counted.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Inner>, Option<Arc<BTreeSet<String>>>);
+pub struct Memory {
+    budget: Arc<Inner>,
+    /// The tables that are read afterwards; all if nobody says.
+    wanted: Option<Arc<BTreeSet<String>>>,
+    /// Builders may have threads.
+    threaded: bool,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -68,11 +74,26 @@ impl Memory {
         Memory::default()
     }
 
+    fn of(inner: Inner) -> Memory {
+        Memory { budget: Arc::new(inner), ..Memory::default() }
+    }
+
+    /// The same budget for builders that may each have a thread, if there are `threads` for more than one. What they make does not depend on
+    /// it.
+    pub fn with_threads(&self, threads: usize) -> Memory {
+        Memory { threaded: threads > 1, ..self.clone() }
+    }
+
+    /// Builders may have threads of their own.
+    pub fn is_threaded(&self) -> bool {
+        self.threaded
+    }
+
     /// A budget in bytes; what exceeds it goes into files in `folder`, or in the system's folder for
     /// temporary files.
     pub fn with_budget(bytes: u64, folder: Option<PathBuf>) -> Memory {
         let folder = folder.unwrap_or_else(std::env::temp_dir);
-        Memory(Arc::new(Inner { budget: bytes, folder, ..Inner::default() }), None)
+        Memory::of(Inner { budget: bytes, folder, ..Inner::default() })
     }
 
     /// A budget in bytes for the whole process. Where the system does not tell what a process holds, tables have half of it:
@@ -84,74 +105,74 @@ impl Memory {
         // An eighth is for what grows between two looks.
         let budget = if told { bytes - bytes / 8 } else { bytes / 2 };
         let of_process = told.then_some(of_process);
-        Memory(Arc::new(Inner { budget, folder, of_process, ..Inner::default() }), None)
+        Memory::of(Inner { budget, folder, of_process, ..Inner::default() })
     }
 
     /// The same budget for builders of which only those of `tables` are read afterwards: others may leave out their
     /// rows ([`TableBuilder::if_wanted`](crate::TableBuilder::if_wanted)).
     pub fn wanting(&self, tables: BTreeSet<String>) -> Memory {
-        Memory(self.0.clone(), Some(Arc::new(tables)))
+        Memory { wanted: Some(Arc::new(tables)), ..self.clone() }
     }
 
     /// The rows of `table` are read afterwards.
     pub(crate) fn wants(&self, table: &str) -> bool {
-        self.1.as_ref().is_none_or(|tables| tables.contains(table))
+        self.wanted.as_ref().is_none_or(|tables| tables.contains(table))
     }
 
     /// The most bytes that finished chunks held at one time.
     pub fn peak(&self) -> u64 {
-        self.0.peak.load(Ordering::Relaxed)
+        self.budget.peak.load(Ordering::Relaxed)
     }
 
     /// Bytes that finished chunks hold in memory now.
     pub fn held(&self) -> u64 {
-        self.0.held.load(Ordering::Relaxed)
+        self.budget.held.load(Ordering::Relaxed)
     }
 
     /// Bytes written to files.
     pub fn spilled(&self) -> u64 {
-        self.0.spilled.load(Ordering::Relaxed)
+        self.budget.spilled.load(Ordering::Relaxed)
     }
 
     /// Why a file could not be written, if that happened. After that everything stays in memory.
     pub fn failure(&self) -> Option<String> {
-        self.0.failure.lock().ok()?.as_ref().map(|e| format!("{}: {e}", self.0.folder.display()))
+        self.budget.failure.lock().ok()?.as_ref().map(|e| format!("{}: {e}", self.budget.folder.display()))
     }
 
     /// Bytes of long text at which a chunk ends: the chunk that grows is not counted, and while it grows it may be held twice.
     pub(crate) fn text_limit(&self) -> usize {
-        usize::try_from(self.0.budget / 16).unwrap_or(usize::MAX).clamp(1 << 20, CHUNK_TEXT_BYTES)
+        usize::try_from(self.budget.budget / 16).unwrap_or(usize::MAX).clamp(1 << 20, CHUNK_TEXT_BYTES)
     }
 
     /// Counts `bytes` more; true if the caller should spill.
     pub(crate) fn hold(&self, bytes: usize) -> bool {
-        let held = self.0.held.fetch_add(bytes as u64, Ordering::Relaxed).saturating_add(bytes as u64);
-        self.0.peak.fetch_max(held, Ordering::Relaxed);
-        held.saturating_add(self.others(bytes as u64, held)) > self.0.budget
-            && !self.0.broken.load(Ordering::Relaxed)
+        let held = self.budget.held.fetch_add(bytes as u64, Ordering::Relaxed).saturating_add(bytes as u64);
+        self.budget.peak.fetch_max(held, Ordering::Relaxed);
+        held.saturating_add(self.others(bytes as u64, held)) > self.budget.budget
+            && !self.budget.broken.load(Ordering::Relaxed)
     }
 
     /// What the process holds beside finished chunks, which are now `held` and have grown by `bytes`.
     fn others(&self, bytes: u64, held: u64) -> u64 {
-        let Some(of_process) = self.0.of_process else { return 0 };
-        if self.0.unseen.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= LOOK_BYTES {
-            self.0.unseen.store(0, Ordering::Relaxed);
-            self.0.others.store(of_process().unwrap_or(0).saturating_sub(held), Ordering::Relaxed);
+        let Some(of_process) = self.budget.of_process else { return 0 };
+        if self.budget.unseen.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= LOOK_BYTES {
+            self.budget.unseen.store(0, Ordering::Relaxed);
+            self.budget.others.store(of_process().unwrap_or(0).saturating_sub(held), Ordering::Relaxed);
         }
-        self.0.others.load(Ordering::Relaxed)
+        self.budget.others.load(Ordering::Relaxed)
     }
 
     /// Moves columns, which are counted as held, into one file. False if that failed.
     pub(crate) fn spill(&self, columns: &mut [&mut ColumnChunk]) -> bool {
         match self.write_and_map(columns) {
             Ok(bytes) => {
-                self.0.held.fetch_sub(bytes, Ordering::Relaxed);
-                self.0.spilled.fetch_add(bytes, Ordering::Relaxed);
+                self.budget.held.fetch_sub(bytes, Ordering::Relaxed);
+                self.budget.spilled.fetch_add(bytes, Ordering::Relaxed);
                 true
             }
             Err(error) => {
-                self.0.broken.store(true, Ordering::Relaxed);
-                if let Ok(mut failure) = self.0.failure.lock() {
+                self.budget.broken.store(true, Ordering::Relaxed);
+                if let Ok(mut failure) = self.budget.failure.lock() {
                     failure.get_or_insert(error);
                 }
                 false
@@ -160,7 +181,7 @@ impl Memory {
     }
 
     fn write_and_map(&self, columns: &mut [&mut ColumnChunk]) -> io::Result<u64> {
-        let file = tempfile::tempfile_in(&self.0.folder)?;
+        let file = tempfile::tempfile_in(&self.budget.folder)?;
         let mut places = Vec::new();
         let mut out = BufWriter::with_capacity(1 << 20, &file);
         let mut at = 0usize;

@@ -77,7 +77,7 @@ impl Manifests {
     fn load_file(&mut self, file: &Path, named: bool, ledger: &mut Ledger) {
         let result = match read_at_most(file, MAX_MANIFEST) {
             Ok(bytes) => parse(&text_of(&bytes)),
-            Err(e) if e.kind() == ErrorKind::FileTooLarge => {
+            Err(e) if e.kind() == ErrorKind::InvalidData => {
                 ledger.note(&MANIFEST_TOO_LARGE, 1, || file.display().to_string());
                 return;
             }

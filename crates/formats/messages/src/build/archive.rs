@@ -70,8 +70,8 @@ impl SevenZip {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let folder = Scratch::new(None).map_err(Error::io(path))?;
         let mut names = Vec::new();
-        let mut reader = sevenz_rust2::ArchiveReader::open(path, sevenz_rust2::Password::empty())
-            .map_err(|e| unusable(path, e))?;
+        let file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+        let mut reader = etwhy_input::seven_zip::open(file).map_err(|e| unusable(path, e))?;
         let mut left = UNPACKED_MAX;
         reader
             .for_each_entries(|entry, data| {
