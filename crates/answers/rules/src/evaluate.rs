@@ -104,8 +104,8 @@ pub struct Outcome {
 /// The most culprits that a finding names.
 const MOST_HITS: usize = 100;
 
-/// Rows of tables for which a further thread saves more than its connection takes.
-const ROWS_PER_THREAD: usize = 100_000;
+/// Findings for which a further thread saves more than its connection takes: SQLite needs about 1 ms to understand one, however small the tables are.
+const FINDINGS_PER_THREAD: usize = 16;
 
 /// Asks all findings about what was read, on up to `threads` threads, and puts them in order: found before untold before not found, worst
 /// first, costliest first.
@@ -115,7 +115,6 @@ const ROWS_PER_THREAD: usize = 100_000;
 pub fn evaluate_all(db: &Database, rules: &[Rule], threads: usize) -> Result<Vec<Outcome>, SqlError> {
     let facts = Facts::of(db);
     let read: Vec<&Rule> = rules.iter().filter(|rule| db.get(rule.over.table()).is_some()).collect();
-    let rows = db.tables().map(Table::rows).fold(0, usize::saturating_add);
     let patience = Mutex::new(Patience::with(db));
     let patience = || patience.lock().unwrap_or_else(PoisonError::into_inner);
     let asked = |engine: &mut Result<Engine, SqlError>, rule: &Rule| {
@@ -128,7 +127,7 @@ pub fn evaluate_all(db: &Database, rules: &[Rule], threads: usize) -> Result<Vec
         // What was not found has no severity, but its finding has one.
         Ok((outcome.severity.unwrap_or(rule.severity), outcome))
     };
-    let threads = threads.min(rows / ROWS_PER_THREAD + 1);
+    let threads = threads.min(read.len() / FINDINGS_PER_THREAD + 1);
     let mut outcomes: Vec<(Severity, Outcome)> = parallel::map(threads, read, || Engine::new(db), asked)
         .into_iter()
         .collect::<Result<_, SqlError>>()?;

@@ -63,6 +63,12 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
                 } else {
                     out.push_str(&placeholder(name));
                 }
+                if let Some((cores, after)) = cores(&shown, behind) {
+                    out.truncate(out.len() - shown.len());
+                    out.push_str(&cores);
+                    rest = after;
+                    continue;
+                }
                 if let (Cell::I64(1), Some((one, after))) = (&cell, singular(behind)) {
                     out.push_str(&one);
                     rest = after;
@@ -79,6 +85,13 @@ fn filled(text: &str, value: &dyn Fn(&str) -> Option<Cell>) -> (String, bool) {
     }
     out.push_str(&rest.replace("}}", "}"));
     (out, known)
+}
+
+/// More than all of a processor: "227 % of one processor" is "2.27 cores". And what stands behind it.
+fn cores<'t>(shown: &str, behind: &'t str) -> Option<(String, &'t str)> {
+    let behind = behind.strip_prefix(" of one processor")?;
+    let percent: f64 = shown.strip_suffix(" %")?.replace(',', "").parse().ok()?;
+    (percent > 100.0).then(|| (format!("{} cores", digits(percent / 100.0)), behind))
 }
 
 /// What a command between backticks that is not complete has so far.
@@ -257,6 +270,9 @@ mod tests {
         };
         assert_eq!(counted(1), "1 record, 1 bad block in 1 process, 1 recordsets");
         assert_eq!(counted(2), "2 records, 2 bad blocks in 2 processes, 2 recordsets");
+        let of_one = |n: f64| fill("{a_percent} of one processor.", &|_| Some(Cell::F64(n)));
+        assert_eq!([of_one(227.0), of_one(1234.0)], ["2.27 cores.", "12.3 cores."]);
+        assert_eq!(of_one(100.0), "100 % of one processor.");
         assert_eq!(fill("/ms:{n:plain}", &|_| Some(Cell::I64(1_048_576))), "/ms:1048576");
         assert_eq!(fill("{guid} of {{{culprit}}}", &value), "{{1}} of {a.sys}");
         assert_eq!(fill_known("{culprit}", &value).as_deref(), Some("a.sys"));

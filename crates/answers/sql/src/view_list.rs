@@ -16,7 +16,6 @@ pub static FILES: &[(&str, &str)] = &[
     ("file_by_process", include_str!("../views/file_by_process.sql")),
     ("filter_queue", include_str!("../views/filter_queue.sql")),
     ("growth_curve", include_str!("../views/growth_curve.sql")),
-    ("interrupt_host", include_str!("../views/interrupt_host.sql")),
     ("library_file", include_str!("../views/library_file.sql")),
     ("may_be_missing", include_str!("../views/may_be_missing.sql")),
     ("process_family", include_str!("../views/process_family.sql")),

@@ -51,6 +51,8 @@ etwhy_etl::define_anomalies! {
     GROWTH_BEYOND_LIMIT "growth_series_beyond_limit" Warning Analysis "Calls of operations and processes beyond those whose cost is followed for growth laws: table `growth` lacks them.";
     INTERVALS_BEYOND_LIMIT "intervals_beyond_limit" DataLoss Analysis "More operations open at a time than are followed: the ones that began last are missing, or shown without their start.";
     INTERVALS_DOUBTFUL "intervals_doubtful" DataLoss Analysis "Start and stop events of one thread with missing buffers between them: they may not belong together, so no duration is shown.";
+    CLR_WAITS_UNPAIRED "clr_waits_unpaired" DataLoss Analysis "Waits for .NET monitors whose thread began the next one before the end of the first was recorded: their duration is unknown.";
+    CLR_WAITS_DOUBTFUL "clr_waits_doubtful" DataLoss Analysis "Waits for .NET monitors with missing buffers between their start and end: these may not belong together, so no duration is shown.";
     ZOMBIES_BEYOND_LIMIT "zombies_beyond_limit" DataLoss Analysis "Exited processes that still exist beyond those that are kept: table `process_defunct` lacks them.";
     READY_BEYOND_LIMIT "ready_costs_beyond_limit" Warning Analysis "Times in the queue behind threads beyond those that are followed: table `ready_cost` lacks them.";
     PATHS_BEYOND_LIMIT "critical_paths_beyond_limit" Warning Analysis "Time ranges whose critical path is left out: the paths before have more pieces together than the trace can fill.";

@@ -4,10 +4,50 @@ use crate::finish::Finish;
 use etwhy_decode::kernel::names::wait_reason;
 use etwhy_knowledge::{WaitClass, releases_mutex, wait_function};
 use foldhash::HashMap;
+use std::sync::LazyLock;
+
+/// Stacks and their names, as the end of a pass or as tables hold them.
+pub trait Named {
+    /// The number of the stack that a ticket stands for.
+    fn stack(&self, ticket: i32) -> Option<u32>;
+    /// Its frames, innermost first.
+    fn frames(&self, stack: u32) -> &[u32];
+    /// Module of a frame, and its function if that has a name.
+    fn name(&self, frame: u32) -> Option<(&str, Option<&str>)>;
+    /// The process of a thread.
+    fn process(&self, utid: u32) -> Option<u32>;
+}
+
+impl Named for Finish<'_> {
+    fn stack(&self, ticket: i32) -> Option<u32> {
+        u32::try_from(self.resolved.stack_of_ticket(ticket)?).ok()
+    }
+
+    fn frames(&self, stack: u32) -> &[u32] {
+        self.resolved.frames_of(stack)
+    }
+
+    fn name(&self, frame: u32) -> Option<(&str, Option<&str>)> {
+        let frame = self.resolved.frames.get(frame as usize)?;
+        Some((self.strings.get(frame.module), frame.function.map(|name| self.strings.get(name))))
+    }
+
+    fn process(&self, utid: u32) -> Option<u32> {
+        self.model.upid_of(utid)
+    }
+}
 
 /// What the wait reason alone says (`KWAIT_REASON`).
 pub(crate) fn of_reason(reason: u8) -> WaitClass {
     wait_reason(u32::from(reason)).map_or(WaitClass::Other, WaitClass::of_reason)
+}
+
+/// The number of a wait reason (`KWAIT_REASON`) by its name; `u8::MAX` for none.
+pub fn reason_of(name: &str) -> u8 {
+    static REASONS: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
+        (0..u8::MAX).filter_map(|reason| Some((wait_reason(u32::from(reason))?, reason))).collect()
+    });
+    REASONS.get(name).copied().unwrap_or(u8::MAX)
 }
 
 /// Whether the waker's stack may say more: objects of the kernel, mutexes among them.
@@ -19,49 +59,56 @@ pub(crate) fn of_object(class: WaitClass) -> bool {
 #[derive(Default)]
 pub(crate) struct WaitClasses {
     frames: HashMap<u32, Option<WaitClass>>,
-    stacks: HashMap<i32, Option<WaitClass>>,
+    stacks: HashMap<u32, Option<WaitClass>>,
     /// Whether stacks of those who end waits release a mutex.
-    wakers: HashMap<i32, bool>,
+    wakers: HashMap<u32, bool>,
 }
 
 impl WaitClasses {
     /// What a wait with that reason was for, if the thread came back with the stack of that ticket, and another one ended the wait with the
     /// stack of `waker`.
-    pub fn class(&mut self, end: &Finish<'_>, reason: u8, ticket: i32, waker: i32) -> WaitClass {
+    pub fn class(&mut self, named: &impl Named, reason: u8, ticket: i32, waker: i32) -> WaitClass {
         let class = of_reason(reason);
         if !class.is_open() {
             return class;
         }
-        let stack = end.resolved.stack_of_ticket(ticket);
-        if let Some(class) = stack.and_then(|stack| self.of_stack(end, stack)) {
+        if let Some(class) = named.stack(ticket).and_then(|stack| self.of_stack(named, stack)) {
             return class;
         }
-        match end.resolved.stack_of_ticket(waker) {
-            Some(waker) if of_object(class) && self.released(end, waker) => WaitClass::Lock,
+        match named.stack(waker) {
+            Some(waker) if of_object(class) && self.released(named, waker) => WaitClass::Lock,
             _ => class,
         }
     }
 
-    fn released(&mut self, end: &Finish<'_>, stack: i32) -> bool {
+    /// Whether the stack of whoever ended a wait could tell that it released a mutex: without names of functions it cannot.
+    pub fn names_waker(named: &impl Named, waker: i32) -> bool {
+        let leaf = named.stack(waker).and_then(|stack| named.frames(stack).first());
+        leaf.and_then(|frame| named.name(*frame)).is_some_and(|(_, function)| function.is_some())
+    }
+
+    /// Whether a function on the stack of that ticket has a name.
+    pub fn names_any(named: &impl Named, ticket: i32) -> bool {
+        let frames = named.stack(ticket).map_or(&[][..], |stack| named.frames(stack));
+        frames.iter().filter_map(|frame| named.name(*frame)).any(|(_, function)| function.is_some())
+    }
+
+    fn released(&mut self, named: &impl Named, stack: u32) -> bool {
         *self.wakers.entry(stack).or_insert_with(|| {
-            let frames = u32::try_from(stack).map_or(&[][..], |stack| end.resolved.frames_of(stack));
-            let frames = frames.iter().filter_map(|number| end.resolved.frames.get(*number as usize));
-            let name = |sym| end.strings.get(sym);
-            releases_mutex(frames.filter_map(|frame| Some((name(frame.module), name(frame.function?)))))
+            let names = named.frames(stack).iter().filter_map(|frame| named.name(*frame));
+            releases_mutex(names.filter_map(|(module, function)| Some((module, function?))))
         })
     }
 
     /// What the innermost function with a class says.
-    fn of_stack(&mut self, end: &Finish<'_>, stack: i32) -> Option<WaitClass> {
+    fn of_stack(&mut self, named: &impl Named, stack: u32) -> Option<WaitClass> {
         if let Some(known) = self.stacks.get(&stack) {
             return *known;
         }
-        let frames = end.resolved.frames_of(u32::try_from(stack).ok()?);
-        let class = frames.iter().find_map(|number| {
+        let class = named.frames(stack).iter().find_map(|number| {
             *self.frames.entry(*number).or_insert_with(|| {
-                let frame = end.resolved.frames.get(*number as usize)?;
-                let function = end.strings.get(frame.function?);
-                wait_function(end.strings.get(frame.module), function).map(|row| row.class)
+                let (module, function) = named.name(*number)?;
+                wait_function(module, function?).map(|row| row.class)
             })
         });
         self.stacks.insert(stack, class);

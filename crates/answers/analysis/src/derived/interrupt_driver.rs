@@ -12,18 +12,21 @@
 //!
 //! # What fools it
 //!
-//! Without samples, or without their stacks, the framework stands in for its drivers. Counts are estimates: a driver with 20 samples has, in 19 of
+//! Without samples, or without their stacks, the framework stands in for its drivers: `interrupt_host` says where. Counts are estimates: a driver with 20 samples has, in 19 of
 //! 20 cases, between half and one and a half times as many. Without names of the kernel its dispatcher cannot be seen on the stack; then only what
 //! lies inside of the registered module counts.
+
+mod host;
 
 use super::interrupt_path::{device_driver, is_kernel};
 use crate::derive::DerivedSpec;
 use crate::fold::{Class, Facts, FactsRows, Fold, Stack, Stacks, StacksRows, freeze_plain};
 use crate::operators::add;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::interrupt_cost::{DPC_LIMIT_NS, ISR_LIMIT_NS};
+use etwhy_trace::catalog::interrupt_cost::{DPC_LIMIT_NS, ISR_LIMIT_NS, InterruptCostRow};
 use etwhy_trace::catalog::interrupt_sample::InterruptSampleRow;
 use foldhash::HashMap;
+pub use host::{INTERRUPT_HOST, InterruptHostRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -64,8 +67,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&INTERRUPT_DRIVER], reads: reads::<InsidesRows>, on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&INTERRUPT_DRIVER, &INTERRUPT_HOST],
+    reads: reads::<(InsidesRows, InterruptCostRow)>,
+    on_demand: false,
+    make,
+};
 
 /// What [`Insides::read`] reads.
 pub(crate) type InsidesRows = (InterruptSampleRow, FactsRows, StacksRows);
@@ -86,8 +93,31 @@ struct Inside {
     host: u32,
     device: u32,
     driver: u32,
+    told: Told,
     exclusive_ns: i64,
     weight_ns: i64,
+}
+
+/// What a sample says of the drivers for which a routine ran.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// Nothing: it has no stack.
+    NoStack,
+    /// Nothing: the routine cannot be found on its stack, because functions of the kernel have no names.
+    NoRoutine,
+    /// Whether there is one, and which.
+    All,
+}
+
+/// Whose work a framework's routines do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind<'i> {
+    /// This driver's.
+    Driver(&'i str),
+    /// The module's own, or that of several, or it is no framework.
+    Itself,
+    /// Some driver's, and no stacks tell whose.
+    Hidden,
 }
 
 /// Names of modules without regard to case.
@@ -129,18 +159,18 @@ impl Insides {
             return out;
         }
         let fold = Fold { facts: Facts::read(db, false), stacks: Stacks::read(db), groups: Vec::new() };
-        let mut drivers: HashMap<(i64, u32), [u32; 2]> = HashMap::default();
+        let mut drivers: HashMap<(i64, u32), ([u32; 2], Told)> = HashMap::default();
         for row in &rows {
             let (host, stack) = (out.names.number(row.module()), row.stack_id().unwrap_or(-1));
-            let [device, driver] = match drivers.get(&(stack, host)) {
+            let ([device, driver], told) = match drivers.get(&(stack, host)) {
                 Some(drivers) => *drivers,
                 None => {
-                    let known = on_stack(&fold, stack, row.module());
+                    let (known, told) = on_stack(&fold, stack, row.module());
                     let number = |module: u32| match fold.facts.module(module) {
                         Some(module) => out.names.number(&module.name),
                         None => host,
                     };
-                    let known = known.map(number);
+                    let known = (known.map(number), told);
                     drivers.insert((stack, host), known);
                     known
                 }
@@ -153,6 +183,7 @@ impl Insides {
                 host,
                 device,
                 driver,
+                told,
                 exclusive_ns: row.exclusive_ns(),
                 weight_ns: row.weight_ns(),
             });
@@ -163,20 +194,25 @@ impl Insides {
 
     /// The driver with more than half of the sampled time that routines of `module` had in these ranges. Where too few samples lie in them, all of these
     /// processors tell.
-    pub fn behind(&self, module: &str, ranges: &[Range]) -> Option<&str> {
-        let host = *self.names.numbers.get(&module.to_ascii_lowercase())?;
-        let (samples, driver) = self.most(host, ranges);
+    pub fn behind(&self, module: &str, ranges: &[Range]) -> Behind<'_> {
+        let unknown = if host::is_framework(module) { Behind::Hidden } else { Behind::Itself };
+        let Some(host) = self.names.numbers.get(&module.to_ascii_lowercase()) else { return unknown };
+        let named = |driver: Option<u32>| {
+            let other = driver.filter(|driver| driver != host).and_then(|driver| self.names.name(driver));
+            other.map_or(Behind::Itself, Behind::Driver)
+        };
+        let (samples, driver) = self.most(*host, ranges);
         if samples >= LEAST_IN_RANGE {
-            return self.names.name(driver?);
+            return named(driver);
         }
         let mut whole: Vec<Range> = ranges.iter().map(|&(cpu, ..)| (cpu, i64::MIN, i64::MAX)).collect();
         whole.sort_unstable();
         whole.dedup();
-        let (samples, driver) = self.most(host, &whole);
-        self.names.name(driver.filter(|_| samples >= LEAST_SAMPLES)?)
+        let (samples, driver) = self.most(*host, &whole);
+        if samples >= LEAST_SAMPLES { named(driver) } else { unknown }
     }
 
-    /// Samples of a host in these ranges, and whose more than half of their time is.
+    /// Samples of a host in these ranges that tell whose they are, and whose more than half of their time is.
     fn most(&self, host: u32, ranges: &[Range]) -> (i64, Option<u32>) {
         let (mut samples, mut all_ns) = (0i64, 0i64);
         let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
@@ -184,7 +220,7 @@ impl Insides {
             let begin = self.all.partition_point(|inside| (inside.cpu, inside.ts_ns) < (cpu, from));
             let end = self.all.partition_point(|inside| (inside.cpu, inside.ts_ns) < (cpu, to));
             let within = self.all.get(begin..end).unwrap_or_default();
-            for inside in within.iter().filter(|inside| inside.host == host) {
+            for inside in within.iter().filter(|inside| inside.host == host && inside.told == Told::All) {
                 samples = samples.saturating_add(1);
                 add(&mut all_ns, inside.weight_ns);
                 add(sums.entry(inside.driver).or_default(), inside.weight_ns);
@@ -200,7 +236,7 @@ fn most<K: Copy>(sums: &BTreeMap<K, i64>, all_ns: i64) -> Option<K> {
 }
 
 /// Numbers of the device's driver and of the one that a sample in a routine of `host` is charged to, as far as the stack names them.
-fn on_stack(fold: &Fold, stack: i64, host: &str) -> [u32; 2] {
+fn on_stack(fold: &Fold, stack: i64, host: &str) -> ([u32; 2], Told) {
     let facts = &fold.facts;
     let mut part = fold.part(Class::Dpc, stack);
     if !part.kernel.last().is_some_and(|frame| facts.is_dispatch(*frame)) {
@@ -221,7 +257,12 @@ fn on_stack(fold: &Fold, stack: i64, host: &str) -> [u32; 2] {
         let own = end.and_then(|end| part.kernel.get(..=end)).unwrap_or_default();
         part = Stack { kernel: own, user: &[] };
     }
-    [device_driver(facts, part.kernel), fold.owner(&part)]
+    let told = match part.kernel.is_empty() {
+        _ if fold.stacks.is_leaf_only(stack) => Told::NoStack,
+        true => Told::NoRoutine,
+        false => Told::All,
+    };
+    ([device_driver(facts, part.kernel), fold.owner(&part)], told)
 }
 
 /// Sums of a driver.
@@ -319,7 +360,7 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             longest_ns: cost.longest_ns,
         });
     }
-    Ok(vec![rows.finish(&freeze_plain(strings)?)?])
+    Ok(vec![rows.finish(&freeze_plain(strings)?)?, host::table(db, &insides, memory)?])
 }
 
 #[cfg(test)]
@@ -399,12 +440,14 @@ mod tests {
         let insides = Insides::read(&database(&stacks(), &samples));
         let all = (i64::MIN, i64::MAX);
         let behind = |host: &str, cpu, (from, to)| insides.behind(host, &[(cpu, from, to)]);
-        assert_eq!(behind("NDIS.sys", 0, all), Some("eth.sys"));
-        assert_eq!(behind("ndis.sys", 4, all), Some("wlan.sys"));
+        assert_eq!(behind("NDIS.sys", 0, all), Behind::Driver("eth.sys"));
+        assert_eq!(behind("ndis.sys", 4, all), Behind::Driver("wlan.sys"));
         // Too few of them in the range: the processor tells.
-        assert_eq!(behind("ndis.sys", 4, (60_000_000, 62_000_000)), Some("wlan.sys"));
-        assert_eq!(behind("ntoskrnl.exe", 2, all), Some("poll.sys"));
-        assert_eq!(behind("ntoskrnl.exe", 2, (120_000_000, i64::MAX)), Some("ntoskrnl.exe"));
-        assert_eq!(behind("storport.sys", 2, all), None);
+        assert_eq!(behind("ndis.sys", 4, (60_000_000, 62_000_000)), Behind::Driver("wlan.sys"));
+        assert_eq!(behind("ntoskrnl.exe", 2, all), Behind::Driver("poll.sys"));
+        // Stacks on which the routine cannot be found tell nothing, and neither does a framework without samples.
+        assert_eq!(behind("ntoskrnl.exe", 2, (120_000_000, i64::MAX)), Behind::Driver("poll.sys"));
+        assert_eq!(behind("storport.sys", 2, all), Behind::Hidden);
+        assert_eq!(behind("nic.sys", 2, all), Behind::Itself);
     }
 }

@@ -134,7 +134,7 @@ pub(super) fn device_driver(facts: &Facts, kernel: &[u32]) -> u32 {
 const INDICATES: &str = "ndis.sys!NdisMIndicateReceive";
 
 /// The kernel itself, or nobody who is known.
-pub(super) fn is_kernel(module: &str) -> bool {
+pub(crate) fn is_kernel(module: &str) -> bool {
     ["ntoskrnl.exe", "hal.dll", "[unknown]"].iter().any(|name| module.eq_ignore_ascii_case(name))
 }
 

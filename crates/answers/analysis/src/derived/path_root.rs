@@ -20,6 +20,10 @@
 //!
 //! # What fools it
 //!
+//! Where stacks do not tell for which driver a framework's DPCs and ISRs ran, whether a driver had queued the work of a thread of System, or whether a
+//! driver in which a thread was did the program's own work or that of a filter, the root is a driver that is not known. So it is where they have no names,
+//! and of a sleep without a stack: a filter may sleep in the program's calls.
+//!
 //! A path leads to whoever ended each wait (see `critical_path`). A root with a small `share` is one of many: then nobody is the cause. Pieces
 //! before the trace or over missing buffers are unknown, and belong to nobody (`unknown_ns`).
 
@@ -28,7 +32,7 @@ mod evidence;
 mod root;
 mod share;
 
-use super::interrupt_driver::{Insides, InsidesRows, Range};
+use super::interrupt_driver::{Behind, Insides, InsidesRows, Range};
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, Stacks, StacksRows, Whose, freeze, id};
 use crate::operators::add;
@@ -64,9 +68,10 @@ define_table! {
         /// Process that most of the rest leads to.
         root_upid: Option<i32> [None, Process],
         /// Its name; with its services for a host of services. For work that a driver queued to the System process, or did in DPCs and ISRs: the
-        /// driver.
+        /// driver; where that is not known, what is: `a driver behind ndis.sys`, `app.exe or flt.sys`.
         root: Sym [None, Name],
-        /// Driver whose work the System process did there, or whose DPCs and ISRs ran there; for these the process is System too.
+        /// Driver whose work the System process did there, or whose DPCs and ISRs ran there; for these the process is System too. `[unknown]` where no
+        /// stacks tell whether it was a driver, or which.
         root_driver: Option<Sym> [None, Name],
         /// It is the process whose time range it is.
         own: bool [None, Flag],
@@ -176,11 +181,36 @@ struct Path<'d> {
 /// Whom a piece is charged to: a process, with a driver for whom a thread of System worked, or a module with its interrupts.
 type Whom<'d> = (i64, i64, Option<Cause<'d>>);
 
-/// What the System process did in a path, by thread: the drivers for whom it worked.
-type Workers = HashMap<(i64, i64), u32>;
+/// A driver that a path leads to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Driver {
+    /// Its name; [`UNKNOWN`] where no stacks tell which it is.
+    name: String,
+    /// What is known of it, for texts.
+    label: String,
+}
 
-/// Whom pieces of a path are charged to. System's threads work for different drivers, and those whose driver is not known stay apart; what it
-/// transfers is its own.
+/// Stands for a driver that cannot be named.
+const UNKNOWN: &str = "[unknown]";
+
+impl Driver {
+    fn named(name: String) -> Driver {
+        Driver { label: name.clone(), name }
+    }
+
+    fn unknown(label: String) -> Driver {
+        Driver { name: UNKNOWN.to_owned(), label }
+    }
+}
+
+/// What the System process did in a path, by thread: the drivers for whom it worked; none where it was Windows' own work.
+type Workers = HashMap<(i64, i64), Option<u32>>;
+
+/// In place of a thread: threads of System, where nothing tells whether a driver had queued their work.
+const UNTOLD: i64 = i64::MIN;
+
+/// Whom pieces of a path are charged to. System's threads work for different drivers, or for Windows; those of which it is not known are one party.
+/// What System transfers is its own.
 fn charging<'p, 'd>(
     path: &'p Path<'d>,
     systems: &'p HashSet<i64>,
@@ -190,7 +220,11 @@ fn charging<'p, 'd>(
         let worker = match piece.cause {
             _ if !systems.contains(&piece.upid) => -1,
             Cause::Disk => -1,
-            _ => workers.get(&(path.id, piece.utid)).map_or(piece.utid, |&module| -2 - i64::from(module)),
+            _ => match workers.get(&(path.id, piece.utid)) {
+                Some(Some(module)) => -2 - i64::from(*module),
+                Some(None) => piece.utid,
+                None => UNTOLD,
+            },
         };
         (piece.upid, worker, Some(piece.cause).filter(|cause| matches!(cause, Cause::Interrupt(_))))
     }
@@ -325,20 +359,32 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let parties: Vec<_> = paths.iter().map(of_path).collect();
     evidence.look(db);
     let module_name = |module: u32| facts.module(module).map(|module| module.name.clone());
-    let driver_of = |path: &Path<'_>, whom: &Whom<'_>| match whom {
-        (_, _, Some(Cause::Interrupt(module))) => {
-            let of_module = path.interrupted.iter().filter(|(by, _)| by == module);
-            let ranges: Vec<Range> = of_module.map(|(_, range)| *range).collect();
-            let driver = insides.behind(module, &ranges);
-            Some(driver.filter(|driver| !driver.eq_ignore_ascii_case(module)).unwrap_or(module).to_owned())
+    let of_interrupts = |path: &Path<'_>, module: &str| {
+        let of_module = path.interrupted.iter().filter(|(by, _)| *by == module);
+        let ranges: Vec<Range> = of_module.map(|(_, range)| *range).collect();
+        match insides.behind(module, &ranges) {
+            Behind::Driver(driver) => Driver::named(driver.to_owned()),
+            Behind::Itself => Driver::named(module.to_owned()),
+            Behind::Hidden => Driver::unknown(format!("a driver behind {module}")),
         }
-        (_, worker, _) if *worker <= -2 => u32::try_from(-2 - worker).ok().and_then(module_name),
-        _ => None,
+    };
+    let driver_of = |path: &Path<'_>, party: &share::Party<'_>| match party.whom {
+        (_, _, Some(Cause::Interrupt(module))) => Some(of_interrupts(path, module)),
+        (upid, UNTOLD, _) => Some(Driver::unknown(format!("{} or a driver", name(upid)))),
+        (_, worker, _) if worker <= -2 => {
+            u32::try_from(-2 - worker).ok().and_then(module_name).map(Driver::named)
+        }
+        (upid, ..) if party.sleeps_unseen() => {
+            Some(Driver::unknown(format!("{} or a driver in its threads", name(upid))))
+        }
+        (upid, ..) => party.unasked(&evidence).and_then(module_name).map(|driver| {
+            Driver::unknown(format!("{} or {driver} (no stack tells whose work it was)", name(upid)))
+        }),
     };
     for (path, parties) in paths.iter().zip(&parties) {
         let parties: Vec<_> = parties.iter().map(|party| (party, party.calls.drivers(&evidence))).collect();
         let label = |upid: i64| name(upid).to_owned();
-        let driver_of = |whom: &Whom<'_>| driver_of(path, whom);
+        let driver_of = |party: &share::Party<'_>| driver_of(path, party);
         share::write(&mut shares, &mut strings, path, &parties, &driver_of, &module_name, &label);
         let Some(mut root) = root::choose(path, &parties, &evidence) else { continue };
         let (upid, cause) = (root.party.whom.0, root.cause);
@@ -356,23 +402,25 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             _ => None,
         };
         let driver = match (&root.filter, root.seen.whose.filter(|_| for_others)) {
-            (Some(filter), _) => module_name(filter.module),
-            _ if interrupting.is_some() => driver_of(&root.party.whom),
-            (None, Some(Whose::Driver { module, .. })) => module_name(module),
+            (Some(filter), _) => module_name(filter.module).map(Driver::named),
+            _ if interrupting.is_some() => driver_of(root.party),
+            (None, Some(Whose::Driver { module, .. })) => module_name(module).map(Driver::named),
             (None, Some(Whose::Windows { .. })) => None,
             _ if for_others => {
                 did.push_str(" (no stack tells whether a driver had queued the work)");
-                None
+                driver_of(root.party)
             }
-            _ => None,
+            (None, _) => driver_of(root.party),
         };
         let chain = match &root.filter {
             Some(filter) => path.chain(|piece| filter.has(piece, cause, &evidence), process_of),
             None => path.chain(|piece| piece.upid == upid && piece.cause == cause, process_of),
         };
-        let label = driver.as_deref().unwrap_or_else(|| name(upid));
-        let host = interrupting.filter(|module| driver.as_deref() != Some(*module));
-        let chain = chain.iter().map(|upid| name(*upid)).chain(host).chain(driver.as_deref());
+        let is_unknown = driver.as_ref().is_some_and(|driver| driver.name == UNKNOWN);
+        let label = driver.as_ref().map_or_else(|| name(upid), |driver| driver.label.as_str());
+        let host = interrupting.filter(|module| label != *module);
+        let behind = driver.as_ref().map(|driver| driver.label.as_str());
+        let chain = chain.iter().map(|upid| name(*upid)).chain(host).chain(behind);
         let chain = chain.collect::<Vec<&str>>().join(" > ");
         let mut text = |text: &Option<String>| text.as_ref().map(|text| strings.intern(text));
         let (function, callee, file) =
@@ -388,8 +436,11 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
             unknown_ns: path.unknown_ns,
             root_upid: id(upid),
             root: strings.intern(label),
-            root_driver: driver.as_deref().map(|driver| strings.intern(driver)),
-            own: interrupting.is_none() && root.filter.is_none() && upid == process_of(path.utid),
+            root_driver: driver.as_ref().map(|driver| strings.intern(&driver.name)),
+            own: interrupting.is_none()
+                && root.filter.is_none()
+                && !is_unknown
+                && upid == process_of(path.utid),
             root_ns: root.ns,
             share: root.ns as f64 / path.dur_ns.max(1) as f64,
             cause: strings.intern(cause.name()),
@@ -435,7 +486,8 @@ fn workers(
     }
     evidence.look(db);
     let driver = |request| match evidence.seen_at(request).whose {
-        Some(Whose::Driver { module, .. }) => Some(module),
+        Some(Whose::Driver { module, .. }) => Some(Some(module)),
+        Some(Whose::Windows { .. }) => Some(None),
         _ => None,
     };
     asked.into_iter().filter_map(|(thread, request)| Some((thread, driver(request)?))).collect()

@@ -242,6 +242,11 @@ impl Facts {
         self.has(caller_of_driver, ASKS | SERVICE_DISPATCH)
     }
 
+    /// The frame is of kernel code whose function has no name.
+    pub fn is_nameless(&self, frame: u32) -> bool {
+        self.has(frame, NAMELESS)
+    }
+
     /// The frame is of a driver of disks or volumes of Windows.
     pub fn is_disk(&self, frame: u32) -> bool {
         self.has(frame, DISK)

@@ -1,6 +1,7 @@
 //! Operators, one file each.
 
 pub mod activity;
+pub mod among;
 pub mod clr;
 pub mod cpu;
 pub mod critical_path;

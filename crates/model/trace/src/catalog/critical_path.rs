@@ -35,13 +35,14 @@ use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use crate::model::switch::{Out, WAITING};
 use crate::wait_class::{self, WaitClasses};
+pub use crate::wait_class::{Named, reason_of};
 use etwhy_decode::kernel::events::Thread;
-use etwhy_decode::kernel::names::wait_reason;
 use etwhy_knowledge::WaitClass;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use runs::Runs;
 use std::collections::BTreeMap;
-use walk::{Kind, MOST_LINKS, Piece, Walked, path, until};
+pub use walk::{Kind, Link, MOST_LINKS, NEVER, NOBODY, Piece, Threads};
+use walk::{Walked, path, until};
 
 define_table! {
     /// Critical paths: for each stretch of a thread the chain of causes, latest first.
@@ -89,6 +90,11 @@ define_table! {
         /// Stack: where it had been switched in, or where it waited (table `stack`).
         stack_id: Option<i32> [None, Stack],
     }
+}
+
+/// The path of a thread between two moments, latest piece first, over runs that are kept somewhere else than in the pass.
+pub fn path_over(threads: &impl Threads, named: &impl Named, utid: u32, from: i64, to: i64) -> Vec<Link> {
+    forks::decide(walk::walk(threads, utid, from, to), named, &mut WaitClasses::default())
 }
 
 /// A stretch of a thread that somebody asks about.
@@ -275,10 +281,7 @@ impl Analysis for Paths {
                     displaced_by_utid: link.displaced_by.map(|u| u as i32),
                     interrupted_ns: link.interrupted,
                     interrupted_by: link.routine.map(PlaceId::name_later),
-                    wait_reason: link
-                        .reason
-                        .and_then(|r| wait_reason(u32::from(r)))
-                        .map(|name| end.strings.intern(name)),
+                    wait_reason: link.wait_reason().map(|name| end.strings.intern(name)),
                     wait_class: class.map(|class| end.strings.intern(class.name())),
                     readied_in_dpc: (link.kind == Kind::Wait).then_some(link.in_dpc),
                     percent: 100.0 * link.to.saturating_sub(link.from) as f64 / whole as f64,

@@ -39,6 +39,7 @@
 
 mod bins;
 mod calls;
+mod laws;
 mod rows;
 mod samples;
 mod series;
@@ -48,12 +49,13 @@ use crate::anomalies::GROWTH_BEYOND_LIMIT;
 use crate::event::{Context, Event, OPERATION_BEFORE_NS, Select, What};
 use crate::owner::Owner;
 use calls::Syscalls;
+use etwhy_base::aside::Aside;
 use etwhy_decode::kernel::KernelEvent;
 use etwhy_decode::kernel::events::{FileIo, Object, PageFault, PerfInfo, Registry, Thread};
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
-use samples::Samples;
-use series::{AllSeries, Memory, Operation};
+use laws::{Laws, Seen};
+use series::{Memory, Operation};
 
 define_table! {
     /// Growth laws: how the cost of an operation of a process depends on how often it was done, or on size.
@@ -264,10 +266,9 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
         Box::new(Growths {
             rows: TableBuilder::new(memory),
             points: TableBuilder::new(memory),
-            series: AllSeries::default(),
+            laws: Aside::new(Laws::default(), memory.is_threaded()),
             syscalls: Syscalls::default(),
             files: HashMap::default(),
-            samples: Samples::default(),
             types: HashMap::default(),
         })
     },
@@ -292,11 +293,10 @@ const MOST_PENDING: usize = 1 << 20;
 struct Growths {
     rows: TableBuilder<GrowthRow>,
     points: TableBuilder<GrowthPointRow>,
-    series: AllSeries,
+    laws: Aside<Laws>,
     syscalls: Syscalls,
     /// By IRP.
     files: HashMap<u64, Pending>,
-    samples: Samples,
     /// Names of types of objects.
     types: HashMap<u16, Sym>,
 }
@@ -308,7 +308,7 @@ impl Analysis for Growths {
         let first = event.u64(0);
         match event.tag {
             SYSCALL_ENTER => first.into_iter().for_each(|address| self.syscalls.enter(event, address, cx)),
-            SYSCALL_EXIT => self.syscalls.exit(event, &mut self.series, cx),
+            SYSCALL_EXIT => self.syscalls.exit(event, &mut self.laws, cx),
             CSWITCH => first.into_iter().for_each(|old| self.syscalls.switch(event, old as u32, cx)),
             THREAD_END => {
                 let utid = first.and_then(|tid| cx.model.threads.current(tid as u32));
@@ -324,7 +324,8 @@ impl Analysis for Growths {
             HANDLE => {
                 let upid = cx.actor(event).and_then(|actor| cx.model.upid_of(actor.utid));
                 if let (Some(ty), Some(upid)) = (first, upid) {
-                    self.call(Operation::Handle(ty as u16), upid, event.ns);
+                    let operation = Operation::Handle(ty as u16);
+                    self.laws.give(Seen::Call { operation, upid, ns: event.ns }, Laws::see);
                 }
             }
             HANDLE_TYPE => {
@@ -339,8 +340,9 @@ impl Analysis for Growths {
     }
 
     fn finish(self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        end.ledger.count(&GROWTH_BEYOND_LIMIT, self.series.beyond);
-        let Growths { mut rows, mut points, mut series, samples, types, .. } = *self;
+        let Growths { mut rows, mut points, laws, types, .. } = *self;
+        let Laws { mut series, samples } = laws.into_done();
+        end.ledger.count(&GROWTH_BEYOND_LIMIT, series.beyond);
         rows::fill(&mut rows, &mut points, &mut series, &samples, &types, end);
         Ok(vec![rows.into(), points.into()])
     }
@@ -359,7 +361,8 @@ impl Growths {
         let utid = cx.model.thread(tid, None, event.ns);
         let ticket = cx.stack_ticket_at(event, Some(tid), Some(utid), ip);
         let upid = cx.model.upid_of(utid);
-        self.samples.add(event.ns, utid, upid, ticket, interval.saturating_mul(count));
+        let weight_ns = interval.saturating_mul(count);
+        self.laws.give(Seen::Sample { ns: event.ns, utid, upid, ticket, weight_ns }, Laws::see);
     }
 
     fn file_begins(&mut self, event: &Event<'_>, op: u8, cx: &mut Context<'_>) {
@@ -382,22 +385,16 @@ impl Growths {
             && !(cpu == pending.cpu && cpus.stayed(cpu, pending.utid, start, event.ns));
         let cost = (!doubtful).then(|| event.ns.saturating_sub(start));
         let owner = Owner::for_thread(cx.model, Some(pending.utid));
-        if let Some((_, series)) = self.series.get_or_add(Operation::File(pending.op), owner) {
-            series.bins.add(event.ns, cost, pending.size);
-            if let Some(sizes) = &mut series.sizes {
-                sizes.add(event.ns, cost, pending.size);
-            }
-        }
+        let of = (Operation::File(pending.op), owner);
+        self.laws.give(Seen::Timed { of, ns: event.ns, cost, wall: None, size: pending.size }, Laws::see);
     }
 
     fn key(&mut self, event: &Event<'_>, op: u8, cx: &mut Context<'_>) {
         let initial = event.i64(0).filter(|&initial| initial > 0);
         let cost = initial.and_then(|initial| cx.span_since_uncounted(event, initial, OPERATION_BEFORE_NS));
         let Some(actor) = cx.actor(event) else { return };
-        let owner = Owner::for_thread(cx.model, Some(actor.utid));
-        if let Some((_, series)) = self.series.get_or_add(Operation::Registry(op), owner) {
-            series.bins.add(event.ns, cost, 0);
-        }
+        let of = (Operation::Registry(op), Owner::for_thread(cx.model, Some(actor.utid)));
+        self.laws.give(Seen::Timed { of, ns: event.ns, cost, wall: None, size: 0 }, Laws::see);
     }
 
     fn memory(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
@@ -409,14 +406,7 @@ impl Growths {
             (false, true, false) => Memory::Reserve,
             (false, false, _) => Memory::Commit,
         };
-        self.call(Operation::Memory(what), upid, event.ns);
-    }
-
-    /// A call that has no duration.
-    fn call(&mut self, operation: Operation, upid: u32, ns: i64) {
-        let Some((number, series)) = self.series.get_or_add(operation, Owner::Process(upid)) else { return };
-        let since = series.last_ns.replace(ns).map(|last| ns.saturating_sub(last));
-        series.bins.add(ns, since, 0);
-        self.samples.call(upid, number);
+        let operation = Operation::Memory(what);
+        self.laws.give(Seen::Call { operation, upid, ns: event.ns }, Laws::see);
     }
 }

@@ -15,6 +15,7 @@ use crate::anomalies::READY_BEYOND_LIMIT;
 use crate::event::{Context, Event, Select};
 use crate::model::place::PlaceId;
 use crate::model::ran::{LatestRuns, Ran};
+use etwhy_base::aside::{Aside, Work};
 use etwhy_decode::kernel::events::Thread;
 use etwhy_table::{Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -48,8 +49,8 @@ pub static SPEC: AnalysisSpec = AnalysisSpec {
     stacks: false,
     on_demand: false,
     new: |memory| {
-        let rows = TableBuilder::new(memory);
-        Box::new(Ready { rows, ran: LatestRuns::default(), sums: HashMap::default(), beyond: 0 })
+        let sums = Aside::new(Sums::default(), memory.is_threaded());
+        Box::new(Ready { rows: TableBuilder::new(memory), sums })
     },
 };
 
@@ -68,15 +69,60 @@ enum By {
 
 struct Ready {
     rows: TableBuilder<ReadyCostRow>,
+    sums: Aside<Sums>,
+}
+
+/// A context switch.
+struct Switched {
+    cpu: u16,
+    ns: i64,
+    /// What ran until then.
+    run: Option<Ran>,
+    /// The place of the routine that interrupted it most.
+    interrupted_by: Option<PlaceId>,
+    /// The thread that came, and for how long it was ready, if that was long.
+    ready: Option<(u32, i64)>,
+}
+
+#[derive(Default)]
+struct Sums {
     /// Latest runs of each processor.
     ran: LatestRuns,
+    /// Places of the routines that interrupted runs.
+    places: HashMap<u64, PlaceId>,
     /// Number and time by thread and by what had the processor.
     sums: HashMap<(u32, By), (i64, i64)>,
     /// Times that are in no sum.
     beyond: u64,
 }
 
-impl Ready {
+impl Work for Sums {
+    type Batch = Vec<Switched>;
+
+    fn work(&mut self, batch: &mut Vec<Switched>) {
+        batch.drain(..).for_each(|one| self.switch(one));
+    }
+}
+
+impl Sums {
+    fn switch(&mut self, one: Switched) {
+        if let Some(run) = one.run {
+            if let (Some(routine), Some(place)) = (run.routine, one.interrupted_by) {
+                self.places.insert(routine, place);
+            }
+            self.ran.push(one.cpu, run);
+        }
+        let Some((utid, ready)) = one.ready else { return };
+        let during: Vec<_> = self.ran.during(one.cpu, one.ns.saturating_sub(ready), one.ns).collect();
+        for (run, own, interrupted) in during {
+            self.add(utid, By::Thread(run.utid), own);
+            let place = run.routine.filter(|_| interrupted > 0).and_then(|r| self.places.get(&r).copied());
+            if let Some(place) = place {
+                self.add(utid, By::Interrupts(place, one.cpu), interrupted);
+            }
+        }
+    }
+
     fn add(&mut self, utid: u32, by: By, ns: i64) {
         if ns <= 0 {
             return;
@@ -94,27 +140,29 @@ impl Analysis for Ready {
     fn event(&mut self, event: &Event<'_>, cx: &mut Context<'_>) {
         let (Some(_), Some(_)) = (event.u64(0), event.u64(1)) else { return };
         let switch = cx.model.switches.current;
-        let (cpu, to) = (event.record.cpu, event.ns);
-        self.ran.switch(cpu, to, &switch);
-        let Some(ready) = switch.ready_ns.filter(|&ns| ns >= MIN_READY_NS && switch.new_tid != 0) else {
-            return;
+        let run = Ran::ended_by(&switch, event.ns);
+        let routine = run.and_then(|run| run.routine);
+        let one = Switched {
+            cpu: event.record.cpu,
+            ns: event.ns,
+            run,
+            interrupted_by: routine.map(|routine| cx.place(None, routine)),
+            ready: switch
+                .ready_ns
+                .filter(|&ns| ns >= MIN_READY_NS && switch.new_tid != 0)
+                .map(|ns| (switch.new_utid, ns)),
         };
-        let during: Vec<(Ran, i64, i64)> = self.ran.during(cpu, to.saturating_sub(ready), to).collect();
-        for (run, own, interrupted) in during {
-            self.add(switch.new_utid, By::Thread(run.utid), own);
-            if let Some(routine) = run.routine.filter(|_| interrupted > 0) {
-                self.add(switch.new_utid, By::Interrupts(cx.place(None, routine), cpu), interrupted);
-            }
-        }
+        self.sums.give(one, Sums::switch);
     }
 
     fn finish(mut self: Box<Self>, end: &mut Finish<'_>) -> etwhy_table::Result<Vec<Filled>> {
-        end.ledger.count(&READY_BEYOND_LIMIT, self.beyond);
+        let taken = self.sums.into_done();
+        end.ledger.count(&READY_BEYOND_LIMIT, taken.beyond);
         /// Whose thread was ready, and the module with its processor or the process that had the processor.
         type Key = (u32, Option<PlaceId>, Option<u16>, Option<i32>);
         let upid_of = |utid: u32| end.model.upid_of(utid).map(|upid| upid as i32);
         let mut sums: BTreeMap<Key, (i64, i64)> = BTreeMap::new();
-        for ((utid, by), (count, ns)) in self.sums {
+        for ((utid, by), (count, ns)) in taken.sums {
             let (place, cpu, upid) = match by {
                 By::Thread(by) => (None, None, upid_of(by)),
                 By::Interrupts(place, cpu) => (Some(place), Some(cpu), None),

@@ -187,6 +187,7 @@ impl Base {
             Some(names) => wanted.memory.wanting(names.clone()),
             None => wanted.memory.clone(),
         };
+        let memory = memory.with_threads(wanted.threads);
         let mut pass = Pass {
             analyses: chosen.iter().map(|spec| (spec.new)(&memory)).collect(),
             ledgers: vec![Ledger::new(); chosen.len()],

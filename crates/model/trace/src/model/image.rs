@@ -287,7 +287,11 @@ fn image(
         ledger.count(&crate::anomalies::PAYLOAD_TOO_SHORT, 1);
         return;
     };
-    let upid = if is_kernel(base, event.pointer_size) { None } else { Some(processes.at(pid, event.ns)) };
+    let upid = match tag {
+        _ if is_kernel(base, event.pointer_size) => None,
+        LOAD | KERNEL_PROCESS_LOAD => Some(processes.living(pid, event.ns)),
+        _ => Some(processes.at(pid, event.ns)),
+    };
     let path = strings.intern_non_empty(&fields.text("FileName|ImageFileName|ImageName"));
     let stamp = fields.u64("TimeDateStamp|TimeDateStamp") as u32;
     let checksum = fields.u64("ImageChecksum|ImageCheckSum") as u32;

@@ -106,6 +106,15 @@ impl Processes {
         self.add(pid, ns)
     }
 
+    /// The instance in which something begins (a thread, an image): not one that has ended. If the start of its successor was lost, this is the
+    /// first that is seen of that.
+    pub(crate) fn living(&mut self, pid: u32, ns: i64) -> u32 {
+        let current = self.by_pid.find(pid);
+        let ended =
+            current.and_then(|upid| self.get(upid)).is_some_and(|p| p.end_ns.is_some_and(|end| end < ns));
+        if ended && !self.sealed { self.add(pid, ns) } else { self.at(pid, ns) }
+    }
+
     #[cold]
     fn add(&mut self, pid: u32, ns: i64) -> u32 {
         let upid = self.all.len() as u32;
@@ -301,6 +310,17 @@ fn kernel(
 }
 
 #[cfg(test)]
+impl Processes {
+    /// The process with this id ends.
+    pub(crate) fn end(&mut self, pid: u32, ns: i64) {
+        let upid = self.at(pid, ns);
+        if let Some(process) = self.all.get_mut(upid as usize) {
+            process.end_ns = Some(ns);
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -319,6 +339,21 @@ mod tests {
         let mut all = Processes::default();
         let early = all.at(7, 1_000_000_000);
         assert_eq!(all.described(7, 1, Some(BY_KERNEL), 1_010_000_000), early);
+    }
+
+    #[test]
+    fn what_begins_under_an_ended_pid_belongs_to_its_successor() {
+        let mut all = Processes::default();
+        let first = all.described(40, 1, Some(BY_KERNEL), 0);
+        all.end(40, 1_000);
+        // The last events of a process come after its end.
+        assert_eq!(all.at(40, 2_000), first);
+        let second = all.living(40, 3_000);
+        assert_ne!(first, second);
+        assert_eq!(all.living(40, 4_000), second);
+        // Its start follows, or was lost, and the rundown names it.
+        assert_eq!(all.clone().described(40, 2, Some(BY_KERNEL), 5_000), second);
+        assert_eq!(all.described(40, 2, None, 90_000_000_000), second);
     }
 
     #[test]

@@ -24,6 +24,19 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// The run that a context switch ends, if its begin is known.
+    pub fn ended_by(switch: &Switch, ns: i64) -> Option<Ran> {
+        let run = switch.old_run?;
+        Some(Ran {
+            utid: switch.old_utid,
+            idle: switch.old_tid == 0,
+            from: run.since_ns,
+            to: ns,
+            interrupted: run.interrupted_ns,
+            routine: run.routine,
+        })
+    }
+
     /// The part of a time range that the run had: its own time, and that of interrupts (as much of all as of the run).
     fn shared(&self, from: i64, to: i64) -> (i64, i64) {
         let part = self.to.min(to).saturating_sub(self.from.max(from)).max(0);
@@ -41,7 +54,13 @@ pub(crate) struct LatestRuns(Vec<VecDeque<Ran>>);
 impl LatestRuns {
     /// Takes over the run that a context switch has ended.
     pub fn switch(&mut self, cpu: u16, ns: i64, switch: &Switch) {
-        let Some(run) = switch.old_run else { return };
+        if let Some(run) = Ran::ended_by(switch, ns) {
+            self.push(cpu, run);
+        }
+    }
+
+    /// Takes over a run that has ended.
+    pub fn push(&mut self, cpu: u16, run: Ran) {
         let cpu = usize::from(cpu);
         if self.0.len() <= cpu {
             self.0.resize_with(cpu + 1, VecDeque::new);
@@ -50,14 +69,7 @@ impl LatestRuns {
         if ran.len() >= MAX_RUNS {
             ran.pop_front();
         }
-        ran.push_back(Ran {
-            utid: switch.old_utid,
-            idle: switch.old_tid == 0,
-            from: run.since_ns,
-            to: ns,
-            interrupted: run.interrupted_ns,
-            routine: run.routine,
-        });
+        ran.push_back(run);
     }
 
     /// The runs that had a processor in a time range that ends now, latest first: each with its own time in the range and that of interrupts.

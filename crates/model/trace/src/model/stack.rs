@@ -106,7 +106,7 @@ fn stack_item(item: &ExtItem<'_>) -> Option<(u8, bool)> {
 impl Stacks {
     /// Finds stacks on a thread of their own if `threads` allow it. What is found does not depend on it.
     pub(crate) fn set_threads(&mut self, threads: usize) {
-        self.worker.threaded = threads > 1;
+        self.worker.set_threaded(threads > 1);
     }
 
     /// A ticket for the stack of `record`. `tid`: the thread that the stack record will name; for context

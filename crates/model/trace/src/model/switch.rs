@@ -23,7 +23,7 @@ pub(crate) const SELECTS: &[Select] = &[
 ];
 
 /// `KTHREAD_STATE`: waiting.
-pub(crate) const WAITING: u8 = 5;
+pub const WAITING: u8 = 5;
 /// `KTHREAD_STATE`: waiting at a gate (Windows Vista; no longer used since).
 const GATE_WAIT: u8 = 8;
 /// `KTHREAD_STATE`: terminated.

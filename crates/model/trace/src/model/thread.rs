@@ -141,7 +141,7 @@ impl Threads {
         ns: i64,
         processes: &mut Processes,
     ) -> u32 {
-        let upid = processes.at(pid, ns);
+        let upid = if started_by.is_some() { processes.living(pid, ns) } else { processes.at(pid, ns) };
         if tid != 0
             && let Some(utid) = self.by_tid.find(tid)
             && let Some(thread) = self.all.get(utid as usize)
@@ -303,6 +303,15 @@ mod tests {
         let second = threads.described(12, 4, Some(BY_KERNEL), 1_000, &mut processes);
         assert_ne!(first, second);
         assert_eq!(threads.at(12, None, 2_000, &mut processes), second);
+    }
+
+    #[test]
+    fn a_thread_does_not_start_in_a_process_that_has_ended() {
+        let (mut threads, mut processes) = (Threads::default(), Processes::default());
+        let first = threads.described(12, 3, Some(BY_KERNEL), 0, &mut processes);
+        processes.end(3, 500);
+        let second = threads.described(16, 3, Some(BY_KERNEL), 1_000, &mut processes);
+        assert_ne!(threads.upid_of(first), threads.upid_of(second));
     }
 
     #[test]

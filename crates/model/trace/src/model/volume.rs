@@ -39,34 +39,28 @@ impl Volumes {
 
     /// The path as a user of the machine would write it. Unknown devices keep their path.
     pub fn drive_path(&self, path: &str) -> String {
-        let lower = path.to_lowercase();
         for (device, drive) in &self.map {
-            if lower.len() == path.len()
-                && lower.starts_with(device.as_str())
-                && let Some(rest) = path.get(device.len()..)
-            {
+            if let Some(rest) = behind(path, device) {
                 return format!("{drive}{rest}");
             }
         }
         if let Some(rest) = path.strip_prefix("\\??\\") {
             return rest.to_owned();
         }
-        if let (Some(windows), true) = (&self.windows, lower.starts_with("\\systemroot\\"))
-            && let Some(rest) = path.get("\\systemroot\\".len()..)
-        {
+        if let (Some(windows), Some(rest)) = (&self.windows, behind(path, SYSTEM_ROOT)) {
             return format!("{windows}{rest}");
         }
         if let Some(rest) = path.strip_prefix("\\Device\\Mup\\") {
             return format!("\\\\{rest}");
         }
-        if let Some(drive) = self.drive_of(&lower) {
+        if let Some(drive) = self.drive_of(path) {
             return format!("{drive}{path}");
         }
         path.to_owned()
     }
 
     /// The drive of a path without any device, as some image events of Windows 7 and 8 have it
-    /// (`\Windows\System32\a.dll`), in lower case: the system's if it lies in the Windows folder, or the only
+    /// (`\Windows\System32\a.dll`): the system's if it lies in the Windows folder, or the only
     /// disk's.
     fn drive_of(&self, path: &str) -> Option<&str> {
         if !path.starts_with('\\') || path.starts_with("\\\\") || path.starts_with("\\??\\") {
@@ -74,11 +68,11 @@ impl Volumes {
         }
         let letter = |drive: &'_ str| drive.get(1..2) == Some(":");
         let windows = self.windows.as_deref().filter(|windows| letter(windows));
-        let under = |folder: &str| folder.get(2..).is_some_and(|f| path.starts_with(&f.to_lowercase()));
+        let under = |folder: &str| folder.get(2..).is_some_and(|f| behind(path, &f.to_lowercase()).is_some());
         if let Some(windows) = windows.filter(|windows| under(windows)) {
             return windows.get(..2);
         }
-        if path.starts_with("\\device\\") || path.starts_with("\\systemroot\\") {
+        if behind(path, "\\device\\").is_some() || behind(path, SYSTEM_ROOT).is_some() {
             return None;
         }
         let mut disks =
@@ -86,6 +80,18 @@ impl Volumes {
         let (_, drive) = disks.next()?;
         if disks.next().is_some() { None } else { drive.get(..2) }
     }
+}
+
+const SYSTEM_ROOT: &str = "\\systemroot\\";
+
+/// What follows `prefix`, which is in lower case, in a path in any case.
+fn behind<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
+    let (head, rest) = path.split_at_checked(prefix.len())?;
+    let is_same = match head.is_ascii() {
+        true => head.eq_ignore_ascii_case(prefix),
+        false => head.to_lowercase() == prefix,
+    };
+    is_same.then_some(rest)
 }
 
 pub(crate) fn event(event: &Event<'_>, volumes: &mut Volumes) {
@@ -119,6 +125,9 @@ mod tests {
         assert_eq!(volumes.drive_path("\\SystemRoot\\system32\\a.sys"), "C:\\Windows\\system32\\a.sys");
         assert_eq!(volumes.drive_path("\\Device\\HarddiskVolume3\\x"), "\\Device\\HarddiskVolume3\\x");
         assert_eq!(volumes.drive_path("\\??\\C:\\x"), "C:\\x");
+        volumes.add("\\Device\\Straße\\", "E:\\");
+        assert_eq!(volumes.drive_path("\\DEVICE\\STRAßE\\Ä"), "E:\\Ä");
+        assert_eq!(volumes.drive_path("\\Devicé\\x"), "\\Devicé\\x");
         assert_eq!(volumes.drive_path("\\Device\\Mup\\server\\share\\x"), "\\\\server\\share\\x");
     }
 

@@ -1,6 +1,7 @@
 //! What samples, stacks, file operations and disk transfers say of a thread's time.
 
 use super::{Cause, Piece, largest};
+use crate::derived::interrupt_path::is_kernel;
 use crate::fold::{Facts, Stack, Stacks, Whose, whose_work};
 use crate::operators::add;
 use etwhy_table::Database;
@@ -26,6 +27,8 @@ pub(super) struct Seen {
     pub whose: Option<Whose>,
     /// Drivers that Windows asked about calls of the program, filters and hooks, and for how long it was in each, ns.
     pub asked: Vec<(u32, i64)>,
+    /// Drivers in which it was sampled without a stack, or names, that tell whether Windows had asked them, and for how long, ns.
+    pub unasked: Vec<(u32, i64)>,
 }
 
 /// Samples that tell in which driver a thread ran.
@@ -157,6 +160,27 @@ impl<'e> Evidence<'e> {
         outer.is_some_and(|outer| self.facts.asks(outer)).then(|| self.facts.module_of(frame))
     }
 
+    /// The driver in which a thread was, itself or with what it had called of the kernel, where no stack or no name tells whether Windows had asked it:
+    /// the program's own work, or that of a filter. Drivers of graphics cards are called for no one else.
+    pub fn unasked(&self, stack: i64) -> Option<u32> {
+        let part = self.stacks.get(stack);
+        let module_of = |frame: &u32| self.facts.module_of(*frame);
+        let at = part.kernel.iter().position(|frame| self.facts.is_driver(module_of(frame)))?;
+        let driver = module_of(part.kernel.get(at)?);
+        let named = |module: u32| self.facts.module(module).map_or("", |module| module.name.as_str());
+        let graphics = self.facts.module(driver).is_some_and(|module| module.category == "GPU");
+        let own = part.kernel.iter().take(at).all(|frame| is_kernel(named(module_of(frame))));
+        let mut outer = part.kernel.iter().skip(at).filter(|frame| !self.facts.is_driver(module_of(frame)));
+        let untold = self.stacks.is_leaf_only(stack)
+            || outer.next().is_some_and(|frame| self.facts.is_nameless(*frame));
+        (own && untold && !graphics).then_some(driver)
+    }
+
+    /// Nothing was recorded of this stack.
+    pub fn is_unseen(&self, stack: i64) -> bool {
+        self.stacks.get(stack).frames().next().is_none()
+    }
+
     /// Asks what a thread waited for that came back with this stack.
     fn wait(&mut self, utid: i64, stack: i64, times: Vec<(i64, i64)>) -> usize {
         let seen = self.functions(stack);
@@ -198,6 +222,7 @@ impl<'e> Evidence<'e> {
             path: None,
             whose: Some(whose_work(self.facts, &part).0),
             asked: Vec::new(),
+            unasked: Vec::new(),
         }
     }
 
@@ -215,7 +240,9 @@ impl<'e> Evidence<'e> {
             return;
         }
         let mut sums: HashMap<(usize, i64), i64> = HashMap::default();
-        let mut asked: BTreeMap<usize, BTreeMap<Option<u32>, (i64, i64)>> = BTreeMap::new();
+        /// Time and samples by module.
+        type ByModule = BTreeMap<Option<u32>, (i64, i64)>;
+        let mut asked: BTreeMap<usize, [ByModule; 2]> = BTreeMap::new();
         for row in &db.read_or_empty::<SampleRow>() {
             // What DPCs and ISRs did is not the thread's.
             if row.in_dpc() || row.in_isr() {
@@ -224,10 +251,15 @@ impl<'e> Evidence<'e> {
             let (stack, ts) = (row.stack_id(), row.ts_ns());
             self.runs.overlaps(row.utid(), ts, ts.saturating_add(1), |request, _| {
                 if self.calls.contains(&request) {
-                    let of = asked.entry(request).or_default();
-                    let (ns, samples) = of.entry(stack.and_then(|stack| self.asked(stack))).or_default();
-                    add(ns, row.weight_ns());
-                    add(samples, 1);
+                    let modules = [
+                        stack.and_then(|stack| self.asked(stack)),
+                        stack.and_then(|stack| self.unasked(stack)),
+                    ];
+                    for (of, module) in asked.entry(request).or_default().iter_mut().zip(modules) {
+                        let (ns, samples) = of.entry(module).or_default();
+                        add(ns, row.weight_ns());
+                        add(samples, 1);
+                    }
                 } else if let Some(stack) = stack {
                     add(sums.entry((request, stack)).or_default(), row.weight_ns());
                 }
@@ -236,7 +268,8 @@ impl<'e> Evidence<'e> {
         for (request, sums) in asked {
             let length = self.lengths.get(request).copied().unwrap_or(0);
             if let Some(seen) = self.seen.get_mut(request) {
-                seen.asked = parts(&sums, length);
+                let [asked, unasked] = &sums;
+                (seen.asked, seen.unasked) = (parts(asked, length), parts(unasked, length));
             }
         }
         // By own function and callee: the same function has many stacks.

@@ -1,7 +1,7 @@
 //! What each party has of a path, filters apart from the programs whose calls they were asked about.
 
 use super::evidence::Evidence;
-use super::{Cause, Path, Piece, Whom, largest};
+use super::{Cause, Driver, Path, Piece, Whom, largest};
 use crate::fold::id;
 use crate::operators::add;
 use etwhy_table::{Strings, Sym, TableBuilder, define_table};
@@ -18,7 +18,7 @@ define_table! {
         path_id: i32 [None, Id],
         /// Process; null for drivers.
         upid: Option<i32> [None, Process],
-        /// Driver: of a filter, or whose DPCs and ISRs or work in the System process it was; null for a process.
+        /// Driver: of a filter, or whose DPCs and ISRs or work in the System process it was, `[unknown]` where no stacks tell which; null for a process.
         driver: Option<Sym> [None, Name],
         /// The driver, or the process with its services.
         name: Sym [None, Name],
@@ -104,18 +104,36 @@ fn is_proof(cause: &Cause<'_>) -> bool {
     !matches!(cause, Cause::Wait(class) if !["sleep", "throttled", "suspended"].contains(class))
 }
 
+impl Party<'_> {
+    /// The driver that has half of its time or more, if stacks do not tell whether the program itself called it.
+    pub fn unasked(&self, evidence: &Evidence<'_>) -> Option<u32> {
+        let mut sums = self.calls.unasked.clone();
+        for (module, ns) in evidence.seen_at(self.calls.request).unasked {
+            add(sums.entry(module).or_default(), ns);
+        }
+        let all = sums.values().fold(0i64, |all, ns| all.saturating_add(*ns));
+        let most = sums.iter().max_by_key(|(module, ns)| (**ns, Reverse(**module)))?;
+        (all.saturating_mul(2) >= self.sum_ns).then_some(*most.0)
+    }
+
+    /// Half of its time or more are sleeps without a stack: those of the program, or of a filter in its calls.
+    pub fn sleeps_unseen(&self) -> bool {
+        self.calls.unseen_ns > 0 && self.calls.unseen_ns.saturating_mul(2) >= self.sum_ns
+    }
+}
+
 /// Writes the rows of a path. `driver` names that of a party, if it is one, and `module` one that was asked.
 pub(super) fn write<'d>(
     rows: &mut TableBuilder<PathShareRow>,
     strings: &mut Strings,
     path: &Path<'d>,
     parties: &[(&Party<'d>, Vec<Asked<'d>>)],
-    driver: &dyn Fn(&Whom<'d>) -> Option<String>,
+    driver: &dyn Fn(&Party<'d>) -> Option<Driver>,
     module: &dyn Fn(u32) -> Option<String>,
     name: &dyn Fn(i64) -> String,
 ) {
-    let mut all: BTreeMap<(Option<String>, i64), (i64, i64)> = BTreeMap::new();
-    let mut put = |key: (Option<String>, i64), part_ns: i64, run_ns: i64| {
+    let mut all: BTreeMap<(Option<Driver>, i64), (i64, i64)> = BTreeMap::new();
+    let mut put = |key: (Option<Driver>, i64), part_ns: i64, run_ns: i64| {
         let sums = all.entry(key).or_default();
         add(&mut sums.0, part_ns);
         add(&mut sums.1, run_ns);
@@ -123,14 +141,14 @@ pub(super) fn write<'d>(
     for (party, asked) in parties {
         let (mut part_ns, mut run_ns) = (party.part_ns, party.run_ns);
         for asked in asked {
-            let Some(driver) = module(asked.module) else { continue };
+            let Some(driver) = module(asked.module).map(Driver::named) else { continue };
             let ran = asked.causes.get(&Cause::Work).copied().unwrap_or(0);
             put((Some(driver), -1), asked.ns, ran);
             let proof = asked.causes.iter().filter(|(cause, _)| is_proof(cause));
             let proof_ns = proof.fold(0i64, |all, (_, ns)| all.saturating_add(*ns));
             (part_ns, run_ns) = (part_ns.saturating_sub(proof_ns), run_ns.saturating_sub(ran).max(0));
         }
-        let driver = driver(&party.whom);
+        let driver = driver(party);
         let upid = if driver.is_some() { -1 } else { party.whom.0 };
         put((driver, upid), part_ns, run_ns);
     }
@@ -138,11 +156,11 @@ pub(super) fn write<'d>(
         all.into_iter().filter(|(_, (ns, _))| ns.saturating_mul(10) >= path.dur_ns).collect();
     all.sort_by_key(|((driver, upid), (ns, _))| (Reverse(*ns), driver.clone(), *upid));
     for ((driver, upid), (part_ns, run_ns)) in all.into_iter().filter(|(_, (ns, _))| *ns > 0) {
-        let label = driver.clone().unwrap_or_else(|| name(upid));
+        let label = driver.as_ref().map_or_else(|| name(upid), |driver| driver.label.clone());
         rows.push(PathShareRow {
             path_id: path.id as i32,
             upid: id(upid),
-            driver: driver.map(|driver| strings.intern(&driver)),
+            driver: driver.map(|driver| strings.intern(&driver.name)),
             name: strings.intern(&label),
             part_ns,
             run_ns,
@@ -164,6 +182,10 @@ pub(super) struct Calls<'d> {
     request: usize,
     /// Waits in such drivers, by module and class.
     waits: BTreeMap<(u32, Cause<'d>), i64>,
+    /// Waits in drivers of which nothing tells whether they were asked.
+    unasked: BTreeMap<u32, i64>,
+    /// Sleeps without a stack.
+    unseen_ns: i64,
 }
 
 /// A driver that Windows had asked, its time, and its runs and sleeps.
@@ -176,14 +198,19 @@ pub(super) struct Asked<'d> {
 impl<'d> Calls<'d> {
     /// Asks about these pieces. A thread that had the processor ran.
     fn of(pieces: &[&Piece<'d>], evidence: &mut Evidence<'_>) -> Calls<'d> {
-        let mut waits = BTreeMap::new();
+        let (mut waits, mut unasked, mut unseen_ns) = (BTreeMap::new(), BTreeMap::new(), 0);
         for piece in pieces.iter().filter(|piece| is_own_wait(piece)) {
             if let Some(module) = evidence.asked(piece.stack) {
                 add(waits.entry((module, piece.cause)).or_default(), piece.length());
+            } else if let Some(module) = evidence.unasked(piece.stack) {
+                add(unasked.entry(module).or_default(), piece.length());
+            } else if piece.cause == Cause::Wait("sleep") && evidence.is_unseen(piece.stack) {
+                add(&mut unseen_ns, piece.length());
             }
         }
         let runs = pieces.iter().filter(|piece| matches!(piece.cause, Cause::Work | Cause::Processor));
-        Calls { request: evidence.calls(runs.map(|piece| (piece.utid, piece.from, piece.to))), waits }
+        let request = evidence.calls(runs.map(|piece| (piece.utid, piece.from, piece.to)));
+        Calls { request, waits, unasked, unseen_ns }
     }
 
     /// The drivers with their time of runs and waits together, the one with most first.

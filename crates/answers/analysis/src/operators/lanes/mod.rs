@@ -25,6 +25,7 @@ pub mod who;
 
 pub use grid::Grid;
 
+use crate::operators::among::Among;
 use etwhy_table::Database;
 use serde::Serialize;
 use ts_rs::TS;
@@ -60,10 +61,10 @@ pub trait Source: Send + Sync {
 pub struct Ask<'a> {
     /// Buckets.
     pub grid: Grid,
-    /// Processes, each with whether it is the one that is wanted or one that is not. All must hold.
-    pub processes: Vec<(i64, bool)>,
-    /// Processors, likewise.
-    pub cpus: Vec<(i64, bool)>,
+    /// Processes.
+    pub processes: Among,
+    /// Processors.
+    pub cpus: Among,
     /// User and kernel share of processors too.
     pub modes: bool,
     /// True when nobody waits for the answer any more.
@@ -73,7 +74,7 @@ pub struct Ask<'a> {
 impl Ask<'_> {
     /// True if rows of a process are to be counted.
     pub fn wants(&self, upid: Option<i64>) -> bool {
-        self.processes.iter().all(|&(one, is)| (upid == Some(one)) == is)
+        self.processes.has(upid)
     }
 
     /// True if no process is told apart.
@@ -83,19 +84,17 @@ impl Ask<'_> {
 
     /// Processes that are wanted; none: all.
     pub fn named(&self) -> impl Iterator<Item = i64> + '_ {
-        self.processes.iter().filter(|(_, is)| *is).map(|(upid, _)| *upid)
+        self.processes.wanted().iter().copied()
     }
 
     /// True if a processor is wanted.
     pub fn wants_cpu(&self, cpu: i64) -> bool {
-        self.cpus.iter().all(|&(one, is)| (cpu == one) == is)
+        self.cpus.has(Some(cpu))
     }
 
     /// [`Ask::wants`] as SQL, to stand behind other conditions.
     pub fn sql(&self, column: &str) -> String {
-        let one =
-            |(upid, is): &(i64, bool)| format!(" AND {column} {} {upid}", if *is { "=" } else { "IS NOT" });
-        self.processes.iter().map(one).collect()
+        self.processes.sql(column).iter().map(|one| format!(" AND {one}")).collect()
     }
 }
 

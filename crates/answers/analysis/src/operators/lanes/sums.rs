@@ -194,6 +194,7 @@ impl Source for Sums {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
+    use crate::operators::among::Among;
     use crate::operators::lanes::{Grid, kinds};
     use etwhy_sql::Engine;
     use etwhy_table::ColumnType::{I32, I64, Text};
@@ -237,15 +238,17 @@ mod tests {
         let (db, extent) = (db(), Extent { first_ns: 0, end_ns: 2_400 });
         let engine = Engine::new(&db).unwrap();
         let mut totals = Vec::new();
-        for processes in [vec![], vec![(1, true)], vec![(1, false), (2, false)]] {
+        let asked: [&[(i64, bool)]; 5] =
+            [&[], &[(1, true)], &[(1, true), (2, true)], &[(1, false), (2, false)], &[(1, true), (2, false)]];
+        for processes in asked {
             for kind in kinds::ALL {
                 if !["disk", "network", "ready", "faults", "idle"].contains(&kind.name) {
                     continue;
                 }
                 let ask = Ask {
                     grid: Grid::plain(128, 64, 20),
-                    processes: processes.clone(),
-                    cpus: Vec::new(),
+                    processes: processes.iter().copied().collect(),
+                    cpus: Among::default(),
                     modes: false,
                     given_up: &|| false,
                 };
@@ -266,7 +269,7 @@ mod tests {
         }
         let sum =
             |id: &str| totals.iter().filter(|(one, _)| one == id).map(|(_, sum)| *sum).collect::<Vec<_>>();
-        assert!(totals.len() == 21 && totals.iter().all(|(_, sum)| *sum > 0), "{totals:?}");
-        assert_eq!(sum("faults"), [32, 5, 19]);
+        assert!(totals.len() == 35 && totals.iter().all(|(_, sum)| *sum > 0), "{totals:?}");
+        assert_eq!(sum("faults"), [32, 5, 13, 19, 5]);
     }
 }

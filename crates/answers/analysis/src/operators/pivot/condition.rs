@@ -57,7 +57,7 @@ pub enum Op {
     NotNull,
     /// One of a list.
     In,
-    /// A stack with a frame, as `stack_has` of SQL finds it.
+    /// A stack with a frame, as `stack_has` of SQL finds it; of a list, with one of these frames.
     StackHas,
 }
 
@@ -95,18 +95,25 @@ fn predicate(joins: &mut Joins<'_>, condition: &Condition) -> Result<(Predicate,
     let names = first.into_iter().chain(&condition.or);
     let found: Result<Vec<Reference<'_>>, _> = names.map(|name| joins.find(name)).collect();
     let found = found?;
+    // A column is tested for a list at once, a stack for each pattern of it.
+    let patterns = match (&condition.op, &condition.value) {
+        (Op::StackHas, Value::Array(list)) => list.iter().collect(),
+        (_, value) => vec![value],
+    };
+    let found: Vec<(&Reference<'_>, &Value)> =
+        found.iter().flat_map(|reference| patterns.iter().map(move |value| (reference, *value))).collect();
     let mut any = Vec::new();
-    for reference in &found {
-        any.push((reference.own, test(joins, condition, reference)?));
+    for (reference, value) in &found {
+        any.push((reference.own, test(joins, condition.op, value, reference)?));
     }
     if any.is_empty() {
         return wrong("a condition needs a column".to_owned());
     }
     let negated = condition.not != (condition.op == Op::Ne);
     let mut predicate = Predicate { any, negated };
-    let sql = predicate.sql(found.iter().map(|reference| &reference.sql)).unwrap_or_default();
+    let sql = predicate.sql(found.iter().map(|(reference, _)| &reference.sql)).unwrap_or_default();
     // What an id leads to is tested once for each id.
-    for ((_, test), far) in predicate.any.iter_mut().zip(&found) {
+    for ((_, test), (far, _)) in predicate.any.iter_mut().zip(&found) {
         let Some(far) = &far.far else { continue };
         let there = Predicate { any: vec![(far.column, test.clone())], negated: false };
         let (rows, others) =
@@ -164,9 +171,9 @@ fn compared(op: Op, values: &[Value], reference: &Reference<'_>) -> Result<Test,
     Ok(if include.is_empty() { Test::ints([]) } else { Test::Floats { include, exclude: Vec::new() } })
 }
 
-fn test(joins: &Joins<'_>, condition: &Condition, reference: &Reference<'_>) -> Result<Test, PivotError> {
-    let (value, ty) = (&condition.value, reference.spec.ty);
-    Ok(match condition.op {
+fn test(joins: &Joins<'_>, op: Op, value: &Value, reference: &Reference<'_>) -> Result<Test, PivotError> {
+    let ty = reference.spec.ty;
+    Ok(match op {
         Op::IsNull => Test::Null(true),
         Op::NotNull => Test::Null(false),
         Op::Contains if ty == ColumnType::F64 => {
@@ -189,7 +196,11 @@ fn test(joins: &Joins<'_>, condition: &Condition, reference: &Reference<'_>) -> 
                 others: false,
                 sql: Some(format!("stack_has({{}}, {})", quoted_text(pattern))),
             }),
-            _ => return wrong("`stack_has` needs a column of stacks and a text".to_owned()),
+            _ => {
+                return wrong(
+                    "`stack_has` needs a column of stacks and a text, or a list of texts".to_owned(),
+                );
+            }
         },
         op => compared(op, std::slice::from_ref(value), reference)?,
     })

@@ -17,6 +17,8 @@ enum How {
     Sql(Pattern),
     Function(String),
     Module(String),
+    /// One of them is enough.
+    Any(Vec<Matcher>),
 }
 
 impl Matcher {
@@ -40,6 +42,11 @@ impl Matcher {
         Matcher { how: How::Module(name.into()) }
     }
 
+    /// The frames that one of them means.
+    pub fn any(of: Vec<Matcher>) -> Matcher {
+        Matcher { how: How::Any(of) }
+    }
+
     /// Whether it means a frame: by function, by module, or by both.
     pub fn matches(&self, frame: &FrameName) -> bool {
         let pattern = match &self.how {
@@ -51,6 +58,7 @@ impl Matcher {
             }
             How::Function(label) => return frame.label == *label,
             How::Module(module) => return frame.module == *module,
+            How::Any(of) => return of.iter().any(|one| one.matches(frame)),
         };
         let modules = module_forms(&frame.module);
         let function = frame.function.as_deref().unwrap_or("");
@@ -78,6 +86,7 @@ impl Matcher {
             How::Sql(pattern) => pattern.matches(module),
             How::Function(_) => false,
             How::Module(name) => name == module,
+            How::Any(of) => of.iter().any(|one| one.matches_module(module)),
         }
     }
 }

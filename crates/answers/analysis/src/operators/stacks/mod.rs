@@ -43,7 +43,7 @@ pub use weighed::Weighed;
 use super::ProcessRow;
 use crate::fold::{FactsRows, StacksRows};
 use etwhy_table::{ColumnType, Database, Reads, Role, Row, TableSpec, Unit};
-use etwhy_trace::catalog::{stack::StackRow, thread::ThreadRow};
+use etwhy_trace::catalog::{stack::StackRow, stack_cost::STACK_COST, thread::ThreadRow};
 pub use etwhy_trace::stacks::Class;
 
 /// A weight at a stack.
@@ -191,6 +191,20 @@ impl Metric {
         }
     }
 
+    /// Where the pass has added its rows up by process and stack, over all time, threads and processors: hundreds of times fewer.
+    pub fn sums(&self) -> Option<Rows> {
+        let label = self.label();
+        let (class, only): (Class, &[&str]) = match label.as_str() {
+            "cpu" => (Class::Thread, &["class=thread"]),
+            "dpc" => (Class::Dpc, &["class=dpc"]),
+            "isr" => (Class::Isr, &["class=isr"]),
+            _ => return None,
+        };
+        let weighted = Rows::weighted(&STACK_COST, "weight_ns");
+        let (ts, utid, cpu) = (None, None, None);
+        Some(Rows { ts, utid, cpu, count: Some("samples"), only, class: Some(class), ..weighted })
+    }
+
     /// Hands over all its weights.
     pub fn each(&self, db: &Database, give: &mut dyn FnMut(WeightedStack)) {
         match &self.source {
@@ -225,6 +239,12 @@ pub struct TracePart {
 }
 
 impl TracePart {
+    /// Whether sums over all time, threads and processors can tell what is in it.
+    pub fn of_sums(&self) -> bool {
+        let TracePart { from_ns, to_ns, processes: _, threads, cpus } = self;
+        from_ns.is_none() && to_ns.is_none() && threads.is_none() && cpus.is_none()
+    }
+
     /// Whether a weight is in it.
     pub fn has(&self, weight: &WeightedStack) -> bool {
         let wanted = |list: &Option<Vec<bool>>, id: Option<i64>| {

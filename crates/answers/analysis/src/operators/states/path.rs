@@ -1,46 +1,29 @@
 //! The critical path of any stretch of a thread: what it ran, what it waited for, and who ended each wait, transitively.
 //!
-//! # How it is computed
-//!
-//! As table `critical_path` (which holds stretches that were known when the trace was read), from table `cswitch`: the stretch
-//! is walked backwards from its end. While the thread ran, the time is its own. While it was ready, it is charged to the queue of
-//! the processor. While it waited, the path goes over to the thread that readied it, at that moment, and follows that one back
-//! to the start of the wait. If a DPC ended the wait, or nothing tells who did, the time is charged to the wait itself with its
-//! reason. Every nanosecond stands in exactly one piece.
+//! The walk is that of table `critical_path`, which holds stretches that were known when the trace was read; here it goes over
+//! table `cswitch`. What DPCs and ISRs took of the time is in that table only.
 //!
 //! # What fools it
 //!
-//! Who readies is not always who did the work: a thread pool's dispatcher may hand on what another thread made ready. Waits that
-//! reach back to before the first switch of a thread, beyond its last one, or over missing buffers, end the path as *unknown*.
-//! Of two threads that were asked at the same time, the one that was waited for first has the time, whichever answered last (`critical_path`
-//! looks at the stacks of such waits, and names the last).
+//! Waits that reach back to before the first switch of a thread, or over missing buffers, end the path as *unknown*.
 
 use super::{Index, Range, State, Switches};
 use crate::operators::add;
-use etwhy_table::Database;
+use etwhy_table::{Database, Rows};
+use etwhy_trace::catalog::critical_path::{self, Kind, NEVER, NOBODY, Named, Piece, Threads, reason_of};
+use etwhy_trace::catalog::stack::FrameRow;
+use etwhy_trace::model::stack::NO_STACK;
+use etwhy_trace::model::switch::{Out, WAITING};
+use etwhy_trace::stacks::Stacks;
 use foldhash::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::VecDeque;
 
-/// A run of a thread and what went before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece<'t> {
-    from: i64,
-    /// `i64::MAX` if it is not known.
-    to: i64,
-    /// When the thread left a processor before.
-    left: Option<i64>,
-    ready: Option<i64>,
-    by: Option<u32>,
-    in_dpc: bool,
-    waited: bool,
-    reason: Option<&'t str>,
-    cpu: i64,
-    stack: Option<i64>,
-    row: u32,
-}
+pub use etwhy_trace::catalog::critical_path::MOST_LINKS;
 
 /// A piece of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link<'t> {
+pub struct Link {
     /// From (included) to (not).
     pub range: Range,
     /// Thread that it is charged to.
@@ -52,7 +35,7 @@ pub struct Link<'t> {
     /// Processor on which it ran, or for which it stood in the queue.
     pub cpu: Option<i64>,
     /// Why it waited.
-    pub reason: Option<&'t str>,
+    pub reason: Option<&'static str>,
     /// The wait was ended in a DPC.
     pub in_dpc: bool,
     /// Where it had been switched in, or where it waited.
@@ -61,148 +44,135 @@ pub struct Link<'t> {
     pub row: Option<u32>,
 }
 
-/// Most pieces of a path: one of a minute on a busy server has thousands.
-pub const MOST_LINKS: usize = 100_000;
-/// Most wake-ups that are followed into each other.
-const MOST_DEPTH: usize = 256;
-
-/// Pieces of threads, read when the path comes to them.
-struct Threads<'a, 't> {
+/// Table `cswitch` as the walk reads it: the runs of a thread when the path comes to it, stacks when it comes to a fork.
+struct Recorded<'a, 't, F> {
+    db: &'t Database,
     switches: &'a Switches<'t>,
     index: &'a Index,
-    read: HashMap<u32, Vec<Piece<'t>>>,
+    runs: Vec<OnceCell<VecDeque<Piece>>>,
+    stacks: OnceCell<(Stacks, Rows<'t, FrameRow>)>,
+    go_on: RefCell<(u32, F)>,
 }
 
-impl<'t> Threads<'_, 't> {
-    fn of(&mut self, utid: u32) -> &[Piece<'t>] {
-        let (switches, index) = (self.switches, self.index);
-        self.read.entry(utid).or_insert_with(|| {
-            let piece = |&row: &u32| {
-                let one = switches.get(row);
-                Piece {
-                    from: one.ts,
-                    to: one.run.map_or(i64::MAX, |run| one.ts.saturating_add(run)),
-                    left: one.since_last.map(|ns| one.ts.saturating_sub(ns)),
-                    ready: one.ready.map(|ns| one.ts.saturating_sub(ns)),
-                    // The idle thread does nothing that could explain a wait: an interrupt came while it ran.
-                    by: one.by.filter(|&by| !index.is_idle(by)),
-                    in_dpc: one.in_dpc == Some(true),
-                    waited: one.waited,
-                    reason: one.reason,
-                    cpu: one.cpu,
-                    stack: one.stack,
-                    row,
-                }
-            };
-            if index.is_idle(utid) { Vec::new() } else { index.rows_of(utid).iter().map(piece).collect() }
-        })
+/// The number of a stack as a ticket.
+fn ticket(stack: Option<i64>) -> i32 {
+    stack.and_then(|stack| i32::try_from(stack).ok()).unwrap_or(NO_STACK)
+}
+
+impl<'t, F> Recorded<'_, 't, F> {
+    fn piece(&self, row: u32) -> Piece {
+        let one = self.switches.get(row);
+        let ago = |ns: Option<i64>| ns.map_or(NEVER, |ns| one.ts.saturating_sub(ns));
+        Piece {
+            left: ago(one.since_last),
+            ready: ago(one.ready),
+            // The idle thread does nothing that could explain a wait: an interrupt came while it ran.
+            by: one.by.filter(|&by| !self.index.is_idle(by)).unwrap_or(NOBODY),
+            in_dpc: one.in_dpc == Some(true),
+            waited: one.waited,
+            reason: one.reason.map_or(u8::MAX, reason_of),
+            ticket: ticket(one.stack),
+            waker: ticket(one.ready_stack),
+            ..Piece::unseen(
+                one.ts,
+                one.run.map_or(i64::MAX, |run| one.ts.saturating_add(run)),
+                u16::try_from(one.cpu).unwrap_or(u16::MAX),
+            )
+        }
+    }
+
+    fn stacks(&self) -> &(Stacks, Rows<'t, FrameRow>) {
+        self.stacks.get_or_init(|| (Stacks::read(self.db), self.db.read_or_empty()))
+    }
+}
+
+impl<F: FnMut() -> bool> Threads for Recorded<'_, '_, F> {
+    fn runs(&self, utid: u32) -> Option<&VecDeque<Piece>> {
+        let read = || self.index.rows_of(utid).iter().map(|&row| self.piece(row)).collect();
+        let slot = self.runs.get(utid as usize).filter(|_| !self.index.is_idle(utid));
+        slot.map(|slot| slot.get_or_init(read))
+    }
+
+    fn out(&self, utid: u32) -> Option<Out> {
+        let (ns, row) = self.index.left_for_good(self.switches, utid)?;
+        let (state, reason) = self.switches.old(row);
+        let state = state.filter(|&state| state != "Terminated")?;
+        let state = if state == "Waiting" { WAITING } else { 0 };
+        Some(Out { ns, state, reason: reason.map_or(u8::MAX, reason_of), mode: None, cpu: 0 })
+    }
+
+    fn go_on(&self) -> bool {
+        let (steps, go_on) = &mut *self.go_on.borrow_mut();
+        *steps = steps.wrapping_add(1);
+        !steps.is_multiple_of(1024) || go_on()
+    }
+}
+
+impl<F> Named for Recorded<'_, '_, F> {
+    fn stack(&self, ticket: i32) -> Option<u32> {
+        u32::try_from(ticket).ok()
+    }
+
+    fn frames(&self, stack: u32) -> &[u32] {
+        self.stacks().0.frames(i64::from(stack))
+    }
+
+    fn name(&self, frame: u32) -> Option<(&str, Option<&str>)> {
+        self.stacks().1.get(frame).map(|row| (row.module(), row.function()))
+    }
+
+    fn process(&self, utid: u32) -> Option<u32> {
+        self.index.upid(utid)
     }
 }
 
 /// The path of a thread in a range, latest piece first. `go_on` is asked now and then.
-pub fn path<'t>(
-    switches: &Switches<'t>,
+pub fn path_of(
+    db: &Database,
     index: &Index,
     utid: u32,
     (from, to): Range,
-    mut go_on: impl FnMut() -> bool,
-) -> Vec<Link<'t>> {
-    let mut threads = Threads { switches, index, read: HashMap::default() };
-    let mut links: Vec<Link<'t>> = Vec::new();
-    // Threads whose waits are being explained: thread, and the moment at which to go on with it.
-    let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
-    let (mut utid, mut at) = (utid, to);
-    let mut steps = 0u32;
-    while links.len() < MOST_LINKS {
-        steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(1024) && !go_on() {
-            break;
-        }
-        let Some(&(_, low)) = waiting.last() else { break };
-        if at <= low {
-            // The wait is explained down to its start: go on with the thread that waited.
-            waiting.pop();
-            match waiting.last() {
-                Some(&(above, _)) => utid = above,
-                None => break,
-            }
-            continue;
-        }
-        let depth = waiting.len() as i32 - 1;
-        let mut push = |kind, start: i64, end: i64, piece: Option<&Piece<'t>>| {
-            if end > start {
-                links.push(Link {
-                    range: (start, end),
-                    utid,
-                    depth,
-                    kind,
-                    cpu: piece.filter(|_| kind != State::Wait).map(|p| p.cpu),
-                    reason: piece.filter(|_| kind == State::Wait).and_then(|p| p.reason),
-                    in_dpc: kind == State::Wait && piece.is_some_and(|p| p.in_dpc),
-                    stack: piece.and_then(|p| p.stack),
-                    row: piece.map(|p| p.row),
-                });
-            }
+    go_on: impl FnMut() -> bool,
+) -> Vec<Link> {
+    let Some(switches) = Switches::read(db) else { return Vec::new() };
+    let switches = &switches;
+    let (stacks, go_on) = (OnceCell::new(), RefCell::new((0, go_on)));
+    let runs = (0..index.threads()).map(|_| OnceCell::new()).collect();
+    let threads = Recorded { db, switches, index, runs, stacks, go_on };
+    let link = |link: critical_path::Link| {
+        let rows = index.rows_of(link.utid);
+        // It ran since the last switch before its end, or was off the processors until the next one.
+        let next = rows.partition_point(|&row| switches.ts(row) < link.to);
+        let (kind, place) = match link.kind {
+            Kind::Run => (State::Run, next.checked_sub(1)),
+            Kind::Ready => (State::Ready, Some(next)),
+            Kind::Wait => (State::Wait, Some(next)),
+            Kind::Unknown => (State::Unknown, None),
         };
-        let pieces = threads.of(utid);
-        // The last piece that began before the moment.
-        let place = pieces.partition_point(|p| p.from < at);
-        let before = place.checked_sub(1).and_then(|i| pieces.get(i));
-        if let Some(piece) = before.filter(|p| p.to >= at) {
-            push(State::Run, piece.from.max(low), at, Some(piece));
-            at = piece.from.max(low);
-            continue;
+        Link {
+            range: (link.from, link.to),
+            utid: link.utid,
+            depth: link.depth,
+            kind,
+            cpu: link.cpu.map(i64::from),
+            reason: link.wait_reason(),
+            in_dpc: link.kind == Kind::Wait && link.in_dpc,
+            stack: Some(link.ticket).filter(|&ticket| ticket != NO_STACK).map(i64::from),
+            row: place.and_then(|place| rows.get(place)).copied(),
         }
-        // It was off the processors: the piece behind the moment tells why.
-        let off_since = before.map_or(low, |p| p.to).max(low);
-        let first = |p: &&Piece<'_>| p.left.is_none() && p.ready.is_some_and(|ready| ready < at);
-        if let Some(next) = pieces.get(place).filter(first) {
-            // Its first run: nothing tells what went before, but it was readied.
-            let ready = next.ready.unwrap_or(at).max(off_since);
-            push(State::Ready, ready, at, Some(next));
-            at = ready;
-            continue;
-        }
-        // What left at this very moment was elsewhere before: nothing tells where.
-        let Some(next) = pieces.get(place).filter(|p| p.left.is_some_and(|left| left < at)) else {
-            push(State::Unknown, off_since, at, None);
-            at = off_since;
-            continue;
-        };
-        let left = next.left.unwrap_or(off_since).max(off_since);
-        let ready = next.ready.unwrap_or(at).max(left).min(next.from);
-        if !next.waited {
-            push(State::Ready, left, at, Some(next));
-            at = left;
-        } else if at > ready {
-            push(State::Ready, ready, at, Some(next));
-            at = ready;
-        } else {
-            match next.by.filter(|&by| by != utid && waiting.len() < MOST_DEPTH) {
-                // Only from the moment of the wake-up on does the other thread explain the wait.
-                Some(by) if next.ready == Some(at) && !waiting.iter().any(|w| w.0 == by) => {
-                    waiting.push((by, left));
-                    utid = by;
-                }
-                _ => {
-                    push(State::Wait, left, at, Some(next));
-                    at = left;
-                }
-            }
-        }
-    }
-    links
+    };
+    critical_path::path_over(&threads, &threads, utid, from, to).into_iter().map(link).collect()
 }
 
 /// What took time on a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause<'t> {
+pub struct Cause {
     /// What it was.
     pub kind: State,
     /// Thread that it is charged to.
     pub utid: u32,
     /// Why it waited.
-    pub reason: Option<&'t str>,
+    pub reason: Option<&'static str>,
     /// The wait was ended in a DPC.
     pub in_dpc: bool,
     /// Time.
@@ -214,9 +184,9 @@ pub struct Cause<'t> {
 }
 
 /// Sums of a path by what took the time, largest first.
-pub fn causes<'t>(links: &[Link<'t>]) -> Vec<Cause<'t>> {
-    type Key<'t> = (State, u32, Option<&'t str>, bool);
-    let mut sums: HashMap<Key<'t>, (Cause<'t>, i64)> = HashMap::default();
+pub fn causes(links: &[Link]) -> Vec<Cause> {
+    type Key = (State, u32, Option<&'static str>, bool);
+    let mut sums: HashMap<Key, (Cause, i64)> = HashMap::default();
     for (place, link) in links.iter().enumerate() {
         let ns = link.range.1.saturating_sub(link.range.0);
         let (sum, longest) =
@@ -230,18 +200,7 @@ pub fn causes<'t>(links: &[Link<'t>]) -> Vec<Cause<'t>> {
             (*longest, sum.longest) = (ns, place);
         }
     }
-    let mut out: Vec<Cause<'t>> = sums.into_values().map(|(cause, _)| cause).collect();
+    let mut out: Vec<Cause> = sums.into_values().map(|(cause, _)| cause).collect();
     out.sort_by_key(|cause| (std::cmp::Reverse(cause.dur_ns), cause.utid, cause.kind, cause.reason));
     out
-}
-
-/// The path of a thread of a trace.
-pub fn path_of<'t>(
-    db: &'t Database,
-    index: &Index,
-    utid: u32,
-    range: Range,
-    go_on: impl FnMut() -> bool,
-) -> Vec<Link<'t>> {
-    Switches::read(db).map(|switches| path(&switches, index, utid, range, go_on)).unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use super::lanes::{Detail, Piece, lanes};
 use super::threads::{Choice, sql, threads};
 use super::*;
 use crate::fold::tests::table;
+use crate::operators::among::Among;
 use etwhy_sql::Engine;
 use etwhy_table::Value;
 use etwhy_testkit::Are as _;
@@ -145,7 +146,7 @@ fn waits_know_why_and_who() {
     let some = Choice { range: (0, 100), processes: Some(vec![false, false, true]), ..Choice::default() };
     let utids: Vec<u32> = threads(&db, &index, &some, || true).iter().map(|s| s.utid).collect();
     assert_eq!(utids, [3]);
-    let on_cpu = Choice { range: (0, 100), cpus: vec![(1, true)], ..Choice::default() };
+    let on_cpu = Choice { range: (0, 100), cpus: Among::from_iter([(1, true)]), ..Choice::default() };
     let found = threads(&db, &index, &on_cpu, || true);
     assert_eq!(found.iter().map(|s| (s.utid, s.run_ns)).collect::<Vec<_>>(), [(2, 6)]);
 }
@@ -184,8 +185,8 @@ fn lanes_are_exact_or_buckets_that_add_up() {
 #[test]
 fn a_path_goes_over_to_who_ended_the_wait() {
     let db = story();
-    let (index, switches) = (Index::read(&db), Switches::read(&db).unwrap());
-    let links = path::path(&switches, &index, 1, (5, 60), || true);
+    let index = Index::read(&db);
+    let links = path::path_of(&db, &index, 1, (5, 60), || true);
     let short: Vec<_> =
         links.iter().map(|l| (l.range.0, l.range.1, l.utid, l.kind.name(), l.depth)).collect();
     short.are(&[

@@ -11,6 +11,7 @@
 
 use super::{Index, Range, State, Switch, Switches, common};
 use crate::operators::add;
+use crate::operators::among::Among;
 use etwhy_table::{Database, Sym};
 use foldhash::HashMap;
 use serde::Serialize;
@@ -24,8 +25,8 @@ pub struct Choice {
     pub processes: Option<Vec<bool>>,
     /// For each thread whether it counts.
     pub threads: Option<Vec<bool>>,
-    /// Processor on which they ran or came back, and whether it is that one or all others.
-    pub cpus: Vec<(i64, bool)>,
+    /// Processors on which they ran or came back.
+    pub cpus: Among,
 }
 
 impl Choice {
@@ -88,7 +89,7 @@ pub fn threads(
         }
         for row in batch {
             let Some(utid) = super::id(row.new_utid()) else { continue };
-            let of_cpu = || choice.cpus.iter().all(|&(one, is)| (row.cpu() == one) == is);
+            let of_cpu = || choice.cpus.has(Some(row.cpu()));
             if !wanted.get(utid as usize).copied().unwrap_or(false) || !of_cpu() {
                 continue;
             }

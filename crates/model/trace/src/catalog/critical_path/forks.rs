@@ -3,13 +3,13 @@
 //!
 //! Who had been asked when is what switches tell: a thread that was readied by the other one, has had no time without work since, and readies it
 //! in turn. A lock that is handed over looks the same, and a thread without work may wait like one that has asked somebody: only stacks tell
-//! these apart, when the trace is read.
+//! these apart, when the trace is read. Where they were not recorded or have no names, nobody is charged with the time in which the thread waited for
+//! the one while the other may have owed it an answer: it is unknown, unless both are of one process.
 
-use super::walk::{Link, NEVER, NOBODY, Piece, Walked};
-use crate::finish::Finish;
-use crate::wait_class::{WaitClasses, of_object};
+use super::walk::{Link, NEVER, NOBODY, Piece, Threads, Walked};
+use crate::wait_class::{Named, WaitClasses, of_object};
 use etwhy_knowledge::WaitClass;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 /// Shorter waits for the other branch matter to nobody.
 pub(super) const MIN_FORK_NS: i64 = 5_000_000;
@@ -44,33 +44,41 @@ impl Checked {
         Checked { reason: piece.reason, ticket: piece.ticket, waker: piece.waker, rule }
     }
 
-    fn holds(&self, end: &Finish<'_>, classes: &mut WaitClasses) -> bool {
+    /// Whether the wait was for that; `None` where no stack tells.
+    fn holds(&self, end: &impl Named, classes: &mut WaitClasses) -> Option<bool> {
         use WaitClass::{Condition, Lock, LockOrCondition, Object, Queue};
         let class = classes.class(end, self.reason, self.ticket, self.waker);
+        let told = || WaitClasses::names_any(end, self.ticket);
         match self.rule {
-            Rule::Answer if of_object(class) => end.resolved.stack_of_ticket(self.waker).is_some(),
-            Rule::Answer => !matches!(class, Lock | LockOrCondition),
-            Rule::Between => !matches!(class, Queue | Condition | LockOrCondition | Object),
+            Rule::Answer if of_object(class) => WaitClasses::names_waker(end, self.waker).then_some(true),
+            Rule::Answer if class == LockOrCondition && !told() => None,
+            Rule::Answer => Some(!matches!(class, Lock | LockOrCondition)),
+            Rule::Between if matches!(class, LockOrCondition | Object) && !told() => None,
+            Rule::Between => Some(!matches!(class, Queue | Condition | LockOrCondition | Object)),
         }
     }
 }
 
 impl Fork {
-    /// Whether the branch that ended last had been asked for at the beginning.
-    fn is_one(&self, end: &Finish<'_>, classes: &mut WaitClasses) -> bool {
-        self.waits.iter().all(|wait| wait.holds(end, classes))
+    /// Whether the branch that ended last had been asked for at the beginning; `None` where no stacks tell.
+    fn is_one(&self, end: &impl Named, classes: &mut WaitClasses) -> Option<bool> {
+        let each: Vec<Option<bool>> = self.waits.iter().map(|wait| wait.holds(end, classes)).collect();
+        match each.contains(&Some(false)) {
+            true => Some(false),
+            false => each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true),
+        }
     }
 }
 
 /// When `caller` asked `by`, which at this moment still owes the answer, and the waits that decide.
 pub(super) fn asked(
-    threads: &[VecDeque<Piece>],
+    threads: &impl Threads,
     caller: u32,
     by: u32,
     at: i64,
     left: &mut usize,
 ) -> Option<(i64, Vec<Checked>)> {
-    let pieces = threads.get(by as usize)?;
+    let pieces = threads.runs(by)?;
     let mut waits = Vec::new();
     let next = pieces.partition_point(|piece| piece.from < at);
     // Off the processors at this moment, it may be waiting: the run behind tells.
@@ -103,13 +111,23 @@ pub(super) fn asked(
     None
 }
 
-/// The pieces of one branch of each fork: of the one that ended last where stacks say so, else of the one that the thread waited for.
-pub(super) fn decide(walked: Walked, end: &Finish<'_>, classes: &mut WaitClasses) -> Vec<Link> {
+/// The pieces of one branch of each fork: of the one that ended last where stacks say so, of the one that the thread waited for where they deny it, else
+/// of nobody.
+pub(super) fn decide(walked: Walked, end: &impl Named, classes: &mut WaitClasses) -> Vec<Link> {
     let Walked { mut links, forks } = walked;
-    let are: Vec<bool> = forks.iter().map(|fork| fork.is_one(end, classes)).collect();
-    let is_one = |fork: u16| are.get(usize::from(fork)).copied().unwrap_or(false);
-    if !forks.is_empty() {
-        links.retain(|link| link.fork.is_none_or(|(fork, last)| last == is_one(fork)));
+    if forks.is_empty() {
+        return links;
     }
+    let mut are: Vec<Option<bool>> = forks.iter().map(|fork| fork.is_one(end, classes)).collect();
+    // Two threads of one process: it is that process's time, whichever of them the thread waited for.
+    for (number, one) in are.iter_mut().enumerate().filter(|(_, one)| one.is_none()) {
+        let of_fork = links.iter().filter(|link| link.fork.is_some_and(|fork| usize::from(fork.0) == number));
+        let processes: BTreeSet<Option<u32>> = of_fork.map(|link| end.process(link.utid)).collect();
+        *one = (processes.len() == 1 && !processes.contains(&None)).then_some(false);
+    }
+    let is_one = |fork: u16| are.get(usize::from(fork)).copied().flatten();
+    links.retain(|link| link.fork.is_none_or(|(fork, last)| last == is_one(fork).unwrap_or(false)));
+    let undecided = links.iter_mut().filter(|link| link.fork.is_some_and(|fork| is_one(fork.0).is_none()));
+    undecided.for_each(|link| *link = link.of_nobody());
     links
 }

@@ -3,16 +3,43 @@
 use super::forks::{self, Checked, Fork, MIN_FORK_NS, Rule};
 use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
-use crate::model::switch::{Switches, WAITING};
+use crate::model::switch::{Out, Switches, WAITING};
+use etwhy_decode::kernel::names::wait_reason;
 use std::collections::VecDeque;
 
-/// What nobody knows: no moment, no thread.
-pub(super) const NEVER: i64 = i64::MIN;
-pub(super) const NOBODY: u32 = u32::MAX;
+/// A moment that nobody knows.
+pub const NEVER: i64 = i64::MIN;
+/// A thread that nobody knows.
+pub const NOBODY: u32 = u32::MAX;
+
+/// The runs that a path is walked over: those that a pass keeps, or those of table `cswitch`.
+pub trait Threads {
+    /// Those of a thread, in time order.
+    fn runs(&self, utid: u32) -> Option<&VecDeque<Piece>>;
+    /// How a thread that has not run since left a processor.
+    fn out(&self, utid: u32) -> Option<Out>;
+    /// Whether the path is still asked for.
+    fn go_on(&self) -> bool {
+        true
+    }
+}
+
+/// What a pass keeps.
+struct Kept<'t>(&'t [VecDeque<Piece>], &'t Switches);
+
+impl Threads for Kept<'_> {
+    fn runs(&self, utid: u32) -> Option<&VecDeque<Piece>> {
+        self.0.get(utid as usize)
+    }
+
+    fn out(&self, utid: u32) -> Option<Out> {
+        self.1.out(utid)
+    }
+}
 
 /// A run of a thread and what went before. There are half a million of them, so missing values take no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub struct Piece {
     /// Switched in.
     pub from: i64,
     /// Switched out; `i64::MAX` if it is not known.
@@ -29,28 +56,39 @@ pub(super) struct Piece {
     pub interrupted: i64,
     /// Routine that took most of it, if it was much.
     pub routine: Option<PlaceId>,
-    /// What DPCs and ISRs took of the processor while the thread was ready, and the routine that took most of it.
+    /// What DPCs and ISRs took of the processor while the thread was ready.
     pub ready_interrupted: i64,
+    /// The routine that took most of it.
     pub ready_routine: Option<PlaceId>,
+    /// Where it had waited, or was switched in.
     pub ticket: i32,
     /// Stack of the thread that readied it after a long wait.
     pub waker: i32,
+    /// Processor.
     pub cpu: u16,
+    /// `KWAIT_REASON`, or `u8::MAX`.
     pub reason: u8,
+    /// A DPC readied it.
     pub in_dpc: bool,
+    /// It had waited, or nothing tells what it did.
     pub waited: bool,
 }
 
 /// What a piece of a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// On a processor.
     Run,
+    /// In the queue of one.
     Ready,
+    /// For something.
     Wait,
+    /// Nothing tells.
     Unknown,
 }
 
 impl Kind {
+    /// The word in tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Run => "run",
@@ -63,20 +101,30 @@ impl Kind {
 
 /// A piece of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link {
+pub struct Link {
+    /// From (included).
     pub from: i64,
+    /// To (not included).
     pub to: i64,
+    /// Thread that it is charged to.
     pub utid: u32,
+    /// Wake-ups away from the thread whose path it is.
     pub depth: i32,
+    /// What it is.
     pub kind: Kind,
+    /// Processor on which it ran, or for which it stood in the queue.
     pub cpu: Option<u16>,
+    /// `KWAIT_REASON` of a wait.
     pub reason: Option<u8>,
+    /// The wait was ended in a DPC.
     pub in_dpc: bool,
+    /// Where it had been switched in, or where it waited.
     pub ticket: i32,
     /// Thread that had the processor while this one was ready.
     pub displaced_by: Option<u32>,
-    /// What DPCs and ISRs took of a run or of a time in the queue, and the routine that took most of it.
+    /// What DPCs and ISRs took of a run or of a time in the queue.
     pub interrupted: i64,
+    /// The routine that took most of it.
     pub routine: Option<PlaceId>,
     /// The fork in whose time it lies, and whether it is of the branch that ended last.
     pub fork: Option<(u16, bool)>,
@@ -103,6 +151,16 @@ impl Link {
             interrupted,
             routine,
         }
+    }
+
+    /// Why it waited.
+    pub fn wait_reason(&self) -> Option<&'static str> {
+        wait_reason(u32::from(self.reason?))
+    }
+
+    /// The same time, of which nothing tells whose it is.
+    pub fn of_nobody(&self) -> Link {
+        Link { depth: self.depth, ..Link::unknown(self.utid, self.from, self.to) }
     }
 }
 
@@ -156,7 +214,7 @@ pub(super) fn share(taken: i64, part: i64, whole: i64) -> i64 {
 
 /// Most pieces of one path, and most wake-ups that are followed into each other: a path of a minute on a busy server
 /// has thousands; one of three seconds of short calls in turn has 300,000. What is left beyond is unknown.
-pub(super) const MOST_LINKS: usize = 400_000;
+pub const MOST_LINKS: usize = 400_000;
 const MOST_DEPTH: usize = 256;
 
 /// The path of a thread, latest piece first, and the forks in it that only stacks can tell from other waits.
@@ -174,16 +232,20 @@ pub(super) fn path(
     from: i64,
     to: i64,
 ) -> Walked {
-    let mut walk = Walk { threads, switches, now: to, walked: Walked::default() };
+    walk(&Kept(threads, switches), utid, from, to)
+}
+
+/// The same over any runs.
+pub(super) fn walk(threads: &impl Threads, utid: u32, from: i64, to: i64) -> Walked {
+    let mut walk = Walk { threads, now: to, walked: Walked::default() };
     if let Some(at) = walk.go(utid, from, to, None).filter(|at| *at > from) {
         walk.walked.links.push(Link::unknown(utid, from, at));
     }
     walk.walked
 }
 
-struct Walk<'t> {
-    threads: &'t [VecDeque<Piece>],
-    switches: &'t Switches,
+struct Walk<'t, T> {
+    threads: &'t T,
     now: i64,
     walked: Walked,
 }
@@ -201,7 +263,7 @@ struct Branch {
     beside: bool,
 }
 
-impl Walk<'_> {
+impl<T: Threads> Walk<'_, T> {
     /// Follows a thread back from a moment to another one; the moment at which it was given up. `beside`: a fork, and the depth at which the
     /// branch that ended last begins; its waits go on behind the moment.
     fn go(&mut self, utid: u32, from: i64, to: i64, beside: Option<(u16, i32)>) -> Option<i64> {
@@ -210,7 +272,7 @@ impl Walk<'_> {
         let mut waiting: Vec<(u32, i64)> = vec![(utid, from)];
         let mut branch: Option<Branch> = None;
         let (mut utid, mut at) = (utid, to);
-        while self.walked.links.len() < MOST_LINKS {
+        while self.walked.links.len() < MOST_LINKS && threads.go_on() {
             let &(_, low) = waiting.last()?;
             if at <= low {
                 // The wait is explained down to its start: go on with the thread that waited.
@@ -258,7 +320,7 @@ impl Walk<'_> {
                     });
                 }
             };
-            let pieces = threads.get(utid as usize).unwrap_or(&none);
+            let pieces = threads.runs(utid).unwrap_or(&none);
             // The last piece that began before the moment.
             let index = pieces.partition_point(|p| p.from < at);
             let before = index.checked_sub(1).and_then(|i| pieces.get(i));
@@ -280,7 +342,7 @@ impl Walk<'_> {
             // What left at this very moment was elsewhere before: nothing tells where.
             let Some(next) = pieces.get(index).filter(|p| p.left != NEVER && p.left < at) else {
                 // It has not come back.
-                let out = if index == pieces.len() { self.switches.out(utid) } else { None };
+                let out = if index == pieces.len() { threads.out(utid) } else { None };
                 let left = out.map_or(at, |out| out.ns.max(off_since));
                 if let Some(out) = out.filter(|_| left < at) {
                     let kind = if out.state == WAITING { Kind::Wait } else { Kind::Ready };
@@ -334,7 +396,7 @@ impl Walk<'_> {
     fn fork(&mut self, caller: u32, by: u32, at: i64, level: usize) -> Option<Branch> {
         let fork = u16::try_from(self.walked.forks.len()).ok()?;
         let (since, mut waits) = forks::asked(self.threads, caller, by, at, &mut forks::MOST_RUNS.clone())?;
-        let pieces = self.threads.get(caller as usize)?;
+        let pieces = self.threads.runs(caller)?;
         let waited = pieces.get(pieces.partition_point(|piece| piece.from < at))?;
         waits.push(Checked::of(waited, Rule::Answer));
         // Whoever was answered meanwhile has asked for something else since.

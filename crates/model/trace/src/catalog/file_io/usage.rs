@@ -8,6 +8,7 @@ use crate::analysis::{Filled, Finish};
 use crate::model::Model;
 use crate::model::file_name::{FileRef, SameFile};
 use crate::owner::Owner;
+use etwhy_base::aside::{Aside, Work};
 use etwhy_knowledge::ntstatus_name;
 use etwhy_table::{Memory, Sym, TableBuilder, define_table};
 use foldhash::HashMap;
@@ -146,17 +147,17 @@ struct Creates {
 const MOST_STATUSES: usize = 64;
 
 impl Creates {
-    fn add(&mut self, row: &FileIoRow) {
-        let dur = row.dur_ns.unwrap_or(0);
+    fn add(&mut self, one: &Operation) {
+        let dur = one.dur_ns.unwrap_or(0);
         self.total_ns = self.total_ns.saturating_add(dur);
-        match row.status.map(|status| status as u32) {
+        match one.status.map(|status| status as u32) {
             Some(status) if status >= FAILED => {
                 let full = self.failures.len() >= MOST_STATUSES;
                 let known = if full && !self.failures.contains_key(&status) { FAILED } else { status };
                 *self.failures.entry(known).or_default() += 1;
             }
             Some(REPARSE) => self.links += 1,
-            Some(_) => self.opens.add(row.start_ns, dur),
+            Some(_) => self.opens.add(one.start_ns, dur),
             None => self.unpriced += 1,
         }
     }
@@ -196,14 +197,14 @@ struct Others {
 }
 
 impl Others {
-    fn add(&mut self, row: &FileIoRow, op: u8) {
-        let dur = row.dur_ns.unwrap_or(0);
-        let bytes = row.done_bytes.unwrap_or(0).max(0);
-        self.unfinished += i64::from(row.dur_ns.is_none());
-        if op != DIR_NOTIFY {
+    fn add(&mut self, one: &Operation) {
+        let dur = one.dur_ns.unwrap_or(0);
+        let bytes = one.done_bytes.unwrap_or(0).max(0);
+        self.unfinished += i64::from(one.dur_ns.is_none());
+        if one.op != DIR_NOTIFY {
             self.total_ns = self.total_ns.saturating_add(dur);
         }
-        match op {
+        match one.op {
             CLOSE => self.closes += 1,
             READ => {
                 self.reads += 1;
@@ -219,7 +220,7 @@ impl Others {
             QUERY_INFO => self.queries += 1,
             SET_INFO | DELETE | RENAME => self.changes += 1,
             FLUSH => self.flushes += 1,
-            _ => self.others += i64::from(op != CLEANUP),
+            _ => self.others += i64::from(one.op != CLEANUP),
         }
     }
 
@@ -246,10 +247,43 @@ impl Others {
     }
 }
 
+/// What the sums need of an operation.
+struct Operation {
+    of: (SameFile, Owner),
+    op: u8,
+    start_ns: i64,
+    dur_ns: Option<i64>,
+    done_bytes: Option<i64>,
+    status: Option<i32>,
+}
+
 /// Sums so far.
-pub(super) struct Usage {
+#[derive(Default)]
+struct Sums {
     creates: HashMap<(SameFile, Owner), Creates>,
     others: HashMap<(SameFile, Owner), Others>,
+}
+
+impl Work for Sums {
+    type Batch = Vec<Operation>;
+
+    fn work(&mut self, batch: &mut Vec<Operation>) {
+        batch.drain(..).for_each(|one| self.add(one));
+    }
+}
+
+impl Sums {
+    fn add(&mut self, one: Operation) {
+        match one.op {
+            CREATE => self.creates.entry(one.of).or_default().add(&one),
+            _ => self.others.entry(one.of).or_default().add(&one),
+        }
+    }
+}
+
+/// The tables of sums.
+pub(super) struct Usage {
+    sums: Aside<Sums>,
     usage: TableBuilder<FileUsageRow>,
     open: TableBuilder<FileOpenRow>,
 }
@@ -283,8 +317,7 @@ impl ByPath {
 impl Usage {
     pub(super) fn new(memory: &Memory) -> Usage {
         Usage {
-            creates: HashMap::default(),
-            others: HashMap::default(),
+            sums: Aside::new(Sums::default(), memory.is_threaded()),
             usage: TableBuilder::new(memory),
             open: TableBuilder::new(memory),
         }
@@ -300,17 +333,22 @@ impl Usage {
         model: &Model,
     ) {
         let same = file.map_or(SameFile::Path(None), |file| model.files.same(file));
-        let key = (same, Owner::for_thread(model, utid));
-        match op {
-            CREATE => self.creates.entry(key).or_default().add(row),
-            _ => self.others.entry(key).or_default().add(row, op),
-        }
+        let one = Operation {
+            of: (same, Owner::for_thread(model, utid)),
+            op,
+            start_ns: row.start_ns,
+            dur_ns: row.dur_ns,
+            done_bytes: row.done_bytes,
+            status: row.status,
+        };
+        self.sums.give(one, Sums::add);
     }
 
     /// The tables `file_usage` and `file_open`.
     pub(super) fn finish(mut self, end: &mut Finish<'_>) -> [Filled; 2] {
+        let mut sums = std::mem::take(&mut self.sums).into_done();
         let mut keys: Vec<(SameFile, Owner)> =
-            self.creates.keys().chain(self.others.keys()).copied().collect();
+            sums.creates.keys().chain(sums.others.keys()).copied().collect();
         keys.sort_unstable();
         keys.dedup();
         // By path in any case.
@@ -333,10 +371,10 @@ impl Usage {
             last = Some((key.0, number));
             let upid = key.1.upid(end.model);
             let Some(owner) = files.get_mut(number).and_then(|file| file.owner(upid)) else { continue };
-            if let Some(creates) = self.creates.remove(&key) {
+            if let Some(creates) = sums.creates.remove(&key) {
                 owner.creates.merge(&creates);
             }
-            if let Some(others) = self.others.remove(&key) {
+            if let Some(others) = sums.others.remove(&key) {
                 owner.others.merge(&others);
             }
         }

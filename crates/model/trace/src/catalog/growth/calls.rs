@@ -3,12 +3,14 @@
 //! As table `syscall` does it, but only where the context switches say who runs: a call whose thread or end is doubtful has no
 //! cost here.
 
-use super::series::{AllSeries, Operation};
+use super::laws::{Laws, Seen};
+use super::series::Operation;
 use crate::calls::{Call, Moment, ThreadCalls};
 use crate::event::{Context, Event};
 use crate::model::place::PlaceId;
 use crate::model::stack::NO_STACK;
 use crate::owner::Owner;
+use etwhy_base::aside::Aside;
 use foldhash::HashMap;
 
 /// Calls that wait for the kernel and disks, not for what other programs do: their duration is a cost. (Of the others the time on
@@ -92,7 +94,7 @@ impl Syscalls {
         });
     }
 
-    pub(super) fn exit(&mut self, event: &Event<'_>, series: &mut AllSeries, cx: &mut Context<'_>) {
+    pub(super) fn exit(&mut self, event: &Event<'_>, laws: &mut Aside<Laws>, cx: &mut Context<'_>) {
         let Some(utid) = who(event, cx) else { return };
         let Some(thread) = self.threads.get_mut(&utid) else { return };
         judge(event, utid, thread, cx);
@@ -103,13 +105,10 @@ impl Syscalls {
         }
         let Some((call, times)) = thread.end() else { return };
         let own_work = self.services.get(&call.address).is_some_and(|s| s.own_work);
-        let owner = Owner::for_thread(cx.model, Some(utid));
-        let Some((_, series)) = series.get_or_add(Operation::Syscall(call.place), owner) else { return };
-        series.bins.add(event.ns, times.map(|t| t.on_cpu_ns), 0);
-        if own_work {
-            let dur_ns = event.ns.saturating_sub(call.start_ns);
-            series.walls.get_or_insert_default().add(event.ns, Some(dur_ns), 0);
-        }
+        let of = (Operation::Syscall(call.place), Owner::for_thread(cx.model, Some(utid)));
+        let wall = own_work.then(|| event.ns.saturating_sub(call.start_ns));
+        let cost = times.map(|t| t.on_cpu_ns);
+        laws.give(Seen::Timed { of, ns: event.ns, cost, wall, size: 0 }, Laws::see);
     }
 
     pub(super) fn switch(&mut self, event: &Event<'_>, old_tid: u32, cx: &mut Context<'_>) {

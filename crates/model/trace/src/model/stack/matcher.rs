@@ -74,7 +74,7 @@ impl Own {
 
 impl Matcher {
     /// Does the steps of a batch and empties it.
-    pub fn work(&mut self, batch: &mut Batch) {
+    pub fn steps(&mut self, batch: &mut Batch) {
         let mut start = 0;
         for step in &batch.steps {
             let end = step.end as usize;

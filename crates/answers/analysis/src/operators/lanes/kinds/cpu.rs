@@ -334,6 +334,7 @@ impl Cpu {
 mod tests {
     use super::*;
     use crate::fold::tests::table;
+    use crate::operators::among::Among;
     use etwhy_table::ColumnType::{Bool, I32, I64, Text};
     use etwhy_table::Value;
 
@@ -397,8 +398,8 @@ mod tests {
         let (db, extent) = (db(), Extent { first_ns: 0, end_ns: 100 });
         let ask = Ask {
             grid: Grid::plain(0, 32, 4),
-            processes: Vec::new(),
-            cpus: Vec::new(),
+            processes: Among::default(),
+            cpus: Among::default(),
             modes: true,
             given_up: &|| false,
         };
