@@ -51,8 +51,6 @@ pub struct Plan {
     pub busy: f64,
     /// No busy innocents: the cause is only one if the rest is quiet.
     pub quiet: bool,
-    /// Seconds of DPCs that network packets pass through.
-    pub packets: f64,
     /// The kinds of causes that come.
     pub kinds: Vec<&'static str>,
     /// When the whole machine stands still, and how long, in seconds.
@@ -73,7 +71,6 @@ impl Plan {
             small,
             busy: 0.0,
             quiet: false,
-            packets: 0.0,
             kinds: Vec::new(),
             stall: None,
             text: String::new(),

@@ -60,7 +60,6 @@ fn passing_network_filters(plan: &mut Plan) {
     );
     let total = (0.03 * plan.capacity()).min(0.4);
     plan.busy += total;
-    plan.packets += total;
     plan.table("dpc", &format!("routine = \"{miniport}!Interrupt\"\ncount = {}\ntotal = \"{}us\"\nduration = {{ lognormal = [1, 0.15] }}\nstack = \"{up}\"", (total / 40e-6).round(), (total * 1e6).round()));
 }
 

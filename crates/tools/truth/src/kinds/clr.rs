@@ -8,6 +8,13 @@ pub const KINDS: &[Kind] = &[
     Kind { id: "exceptions", answers: &["clr.exception-storm"], most: 20.0, alone: false, plant: exceptions },
     Kind { id: "jit", answers: &["clr.jit"], most: 6.0, alone: false, plant: jit },
     Kind { id: "clr-lock", answers: &["clr.lock-contention"], most: 9.0, alone: false, plant: contention },
+    Kind {
+        id: "pool-starved",
+        answers: &["clr.thread-pool-starvation"],
+        most: 2.0,
+        alone: false,
+        plant: starved,
+    },
 ];
 
 /// A .NET program, whose main thread works a little.
@@ -66,4 +73,14 @@ fn contention(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(total, Limit::OfTrace(0.1))
         .needs(count, Limit::Fixed(50.0))
         .costs_s(total)
+}
+
+/// The pool adds a thread each half second, because nobody took what was queued.
+fn starved(plan: &mut Plan, multiple: f64) -> Planted {
+    let actor = service(plan);
+    let count = (multiple * 4.0).round().max(1.0);
+    let every = 0.5f64.min((plan.duration - 0.4) / count);
+    let at: Vec<String> = (0..count as u32).map(|n| format!("{:.3}", 0.2 + every * f64::from(n))).collect();
+    plan.table("manifest_event", &format!("process = \"{}\"\nprovider = \"e13c0d23-ccbc-4e12-931b-d9cc2eee27e4\"\nid = 55\nkeyword = \"0x10000\"\nat = [{}]\nfields = [{{ type = \"f64\", value = 1.0 }}, {{ type = \"u32\", value = {{ counter = [9, 1] }} }}, {{ type = \"u32\", value = 6 }}, {{ type = \"u16\", value = 9 }}]", actor.pid, at.join(", ")));
+    Planted::by(Target::process(&actor)).needs(count, Limit::Fixed(4.0)).costs_s(count * 0.5)
 }

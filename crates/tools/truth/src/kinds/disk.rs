@@ -21,6 +21,7 @@ pub const KINDS: &[Kind] = &[
         alone: false,
         plant: hard_faults,
     },
+    Kind { id: "disk-stall", answers: &["disk.stall"], most: 2.2, alone: false, plant: stall },
 ];
 
 /// Each read takes longer than a disk should.
@@ -104,4 +105,27 @@ fn hard_faults(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(total, Limit::OfTrace(0.1))
         .needs(count, Limit::Fixed(100.0))
         .costs_s(total)
+}
+
+/// One read takes as long as thousands of others.
+fn stall(plan: &mut Plan, multiple: f64) -> Planted {
+    let disk = plan.disk();
+    let victim = plan.program("\"main\"");
+    let millis = (multiple * 1000.0).round();
+    for (count, duration, span) in [
+        (1.0, format!("{millis}ms"), "from = \"0.1s\"\nto = \"0.12s\"".to_owned()),
+        (
+            40.0,
+            "200us".to_owned(),
+            format!("from = \"{:.3}s\"\nto = \"{:.3}s\"", 0.2 + millis / 1000.0, plan.duration * 0.97),
+        ),
+    ] {
+        plan.table(
+            "disk_io",
+            &format!("process = \"{}\"\nop = \"read\"\ndisk = {disk}\nfile = 'C:\\data\\base.mdb'\ncount = {count}\nsize = \"64KB\"\nduration = \"{duration}\"\n{span}", victim.pid),
+        );
+    }
+    Planted::by(Target::thing(&format!("disk {disk}")))
+        .needs(millis, Limit::Fixed(1000.0))
+        .costs_s(millis / 1000.0)
 }

@@ -61,6 +61,20 @@ pub const KINDS: &[Kind] = &[
         plant: slow_opens,
     },
     Kind { id: "full-scan", answers: &["security.full-scan"], most: 5.0, alone: false, plant: full_scan },
+    Kind {
+        id: "callback-waits",
+        answers: &["security.callback-waits"],
+        most: 4.0,
+        alone: false,
+        plant: callback_waits,
+    },
+    Kind {
+        id: "two-scanners",
+        answers: &["security.two-scanners"],
+        most: 20.0,
+        alone: false,
+        plant: two_scanners,
+    },
 ];
 
 const SECURITY: [&str; 6] =
@@ -327,4 +341,54 @@ fn full_scan(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(count * each, Limit::OfTrace(0.1))
         .costs("read_bytes", count * 262_144.0)
         .also(&["disk.saturated"])
+}
+
+/// A filter asks its service about each file, and the program waits for the answer.
+fn callback_waits(plan: &mut Plan, multiple: f64) -> Planted {
+    let (filter, victim) = (plan.driver(), plan.program("\"main\""));
+    let service = plan.program("\"scan*2\"");
+    let count =
+        (multiple * (0.1 * plan.duration).max(0.5) / 0.04).min(plan.duration * 0.93 / 0.044).round().max(1.0);
+    let from = plan.random.between(0.01, plan.duration * 0.96 - count * 0.044);
+    let open = OPEN.replace("fltmgr.sys!FltpPassThroughInternal", "fltmgr.sys!FltpPerformPostCallbacks");
+    plan.table(
+        "thread_activity",
+        &format!("thread = \"{p}/main\"\nrun = \"4ms\"\nwait = \"40ms\"\nfrom = \"{from:.3}s\"\nto = \"{:.3}s\"\nwait_reason = \"Executive\"\nreadied_by = \"{s}/scan\"\nstack = \"ntdll!RtlUserThreadStart;{v}!main;{v}!Compile\"\nwait_stack = \"ntdll!RtlUserThreadStart;{v}!main;{open};{filter}!PostCreate;fltmgr.sys!FltSendMessage;nt!KeWaitForSingleObject\"\nready_stack = \"ntdll!RtlUserThreadStart;{n}!ScanThread;fltlib.dll!FilterReplyMessage;fltmgr.sys!FltpReplyMessage;nt!KeSetEvent\"", from + count * 0.044, p = victim.pid, s = service.pid, v = victim.name, n = service.name),
+    );
+    plan.busy += count * 0.004;
+    plan.cpu(
+        &service,
+        "scan",
+        0.1 * plan.duration,
+        &format!("ntdll!RtlUserThreadStart;{n}!ScanThread;{n}!Judge", n = service.name),
+    );
+    let total = (count - 1.0).max(0.0) * 0.04;
+    Planted::by(Target::thing(&filter))
+        .needs(total, Limit::Fixed(0.5))
+        .needs(total, Limit::OfTrace(0.1))
+        .needs(count, Limit::Fixed(5.0))
+}
+
+/// Two products judge the same opens.
+fn two_scanners(plan: &mut Plan, multiple: f64) -> Planted {
+    let one = plan.known(&["WdFilter.sys", "klif.sys"]).unwrap_or_default();
+    let two = plan.known(&["SophosED.sys", "aswSP.sys", "mfehidk.sys", "csagent.sys"]).unwrap_or_default();
+    let victim = plan.program("\"worker*16\"");
+    let each = of_busy(plan, multiple, 0.15, 0.02).min(plan.room() / 2.2);
+    let open = format!("ntdll!RtlUserThreadStart;{}!Worker;{OPEN}", victim.name);
+    for driver in [&one, &two] {
+        plan.cpu(
+            &victim,
+            "worker",
+            each,
+            &format!("{open};fltmgr.sys!FltpPerformPreCallbacks;{driver}+0x8a40"),
+        );
+        plan.image(driver, "");
+    }
+    plan.cpu(&victim, "worker", each / 5.0, &format!("{open};Ntfs.sys!NtfsFsdCreate"));
+    Planted::by(Target { own: vec![one.clone(), two], shared: None, twin: Vec::new() })
+        .needs(each, Limit::Fixed(0.15))
+        .needs(each, Limit::OfBusy(0.02))
+        .costs_cpu(each, &[&one])
+        .also(&["security.driver-hot-path", "security.first-open-penalty"])
 }

@@ -47,6 +47,7 @@ pub const KINDS: &[Kind] = &[
         alone: false,
         plant: code_integrity,
     },
+    Kind { id: "slow-share", answers: &["file.slow-share"], most: 2.0, alone: false, plant: slow_share },
 ];
 
 const OPEN: &str = "KernelBase.dll!CreateFileW;ntdll!NtCreateFile;nt!NtCreateFile;nt!IopCreateFile;nt!ObOpenObjectByNameEx;nt!IopParseDevice;nt!IofCallDriver;fltmgr.sys!FltpCreate";
@@ -240,4 +241,17 @@ fn code_integrity(plan: &mut Plan, multiple: f64) -> Planted {
         "ntdll!LdrLoadDll;ntdll!NtCreateSection;nt!NtCreateSection;nt!MiValidateSectionCreate;nt!SeValidateImageHeader;ci.dll!CiValidateImageHeader;ci.dll!CipCalculateImageHash;ci.dll!SymCryptSha256AppendBlocks",
         "ci.dll",
     )
+}
+
+/// A file server answers late; its caller waits for each answer.
+fn slow_share(plan: &mut Plan, multiple: f64) -> Planted {
+    let actor = plan.program("\"main\"");
+    let server = plan.word();
+    let count = ((multiple * 2.0).min(plan.duration * 0.9) / 0.15).round().max(1.0);
+    let total = count * 0.15;
+    plan.table(
+        "file_io",
+        &format!("process = \"{}\"\nthread = \"main\"\nop = \"read\"\nfile = '\\Device\\Mup\\{server}\\data\\year.xlsx'\ncount = {count}\nfrom = \"0.02s\"\nto = \"{:.3}s\"\narrival = \"exact\"\nsize = \"64KB\"\nduration = \"150ms\"\nblocks = true\nstack = \"ntdll!RtlUserThreadStart;{n}!main;{n}!Load;KernelBase.dll!ReadFile;ntdll!NtReadFile;nt!NtReadFile\"", actor.pid, 0.02 + total * 1.02, n = actor.name),
+    );
+    Planted::by(Target::thing(&format!("\\\\{server}"))).needs(total, Limit::Fixed(2.0)).costs_s(total)
 }

@@ -1,6 +1,6 @@
 //! DPCs and interrupts.
 
-use crate::cause::{Kind, Limit, Planted, Target};
+use crate::cause::{Kind, Limit, Planted, Target, Whom};
 use crate::plan::Plan;
 
 pub const KINDS: &[Kind] = &[
@@ -114,7 +114,8 @@ fn dpc_filter(plan: &mut Plan, multiple: f64) -> Planted {
     );
     let cost = total * share;
     Planted::by(Target::thing(&filter))
-        .needs(cost / (total + plan.packets), Limit::Fixed(0.1))
+        // Of the DPCs of its adapter: packets of other adapters are none of its.
+        .needs(cost / total, Limit::Fixed(0.1))
         .needs(cost, Limit::Fixed(0.05))
         .needs(cost, Limit::OfTrace(0.02))
         .also(&["security.network-filter"])
@@ -156,7 +157,6 @@ fn imbalance(plan: &mut Plan, multiple: f64) -> Planted {
     let total = multiple * 0.2 * plan.duration;
     let cpu = plan.random.below(plan.cpus as usize);
     plan.busy += total;
-    plan.packets += total;
     plan.table(
         "dpc",
         &format!(
@@ -171,4 +171,6 @@ fn imbalance(plan: &mut Plan, multiple: f64) -> Planted {
         .needs(f64::from(plan.cpus), Limit::Fixed(if plan.cpus < 4 { 4.0 } else { 0.1 }))
         .costs_s(total)
         .also(&["dpc.flood", "dpc.over-limit"])
+        // Threads that are ready on that processor wait for it.
+        .also_of(&Whom::Named(miniport), &["cpu.starvation"])
 }

@@ -10,6 +10,7 @@ pub const KINDS: &[Kind] = &[
     Kind { id: "pool-leak", answers: &["memory.pool-leak"], most: 100.0, alone: false, plant: pool },
     Kind { id: "memory-low", answers: &["memory.low"], most: 20.0, alone: false, plant: low },
     Kind { id: "top-down", answers: &["growth.top-down-alloc"], most: 30.0, alone: false, plant: top_down },
+    Kind { id: "thread-leak", answers: &["memory.thread-leak"], most: 4.0, alone: false, plant: threads },
     Kind { id: "demand-zero", answers: &["memory.demand-zero"], most: 2.4, alone: false, plant: demand_zero },
 ];
 
@@ -103,9 +104,11 @@ fn top_down(plan: &mut Plan, multiple: f64) -> Planted {
         &format!("process = \"{}\"\nthread = \"main\"\ncpu_time = \"{milliseconds}ms\"\narrival = \"exact\"\n{span}\nstack = \"ntdll!RtlUserThreadStart;{n}!main;KernelBase.dll!VirtualAlloc;ntdll!NtAllocateVirtualMemory;nt!NtAllocateVirtualMemory;nt!MiReserveUserMemory;nt!MiFindEmptyAddressRangeDownTree\"", actor.pid),
     );
     // Excess over a first call that costs next to nothing.
-    Planted::by(Target::process(&actor))
-        .needs(cost, Limit::Fixed(limit))
-        .also(&["growth.super-linear", "memory.commit-leak"])
+    Planted::by(Target::process(&actor)).needs(cost, Limit::Fixed(limit)).also(&[
+        "growth.super-linear",
+        "growth.over-time",
+        "memory.commit-leak",
+    ])
 }
 
 /// A program takes and gives back the same memory all the time.
@@ -123,4 +126,20 @@ fn demand_zero(plan: &mut Plan, multiple: f64) -> Planted {
         .costs("faults", count)
         // The writer lets the thread run for each fault.
         .also(&["cpu.context-switch-storm"])
+}
+
+/// A program starts a thread for each request, and none ever returns.
+fn threads(plan: &mut Plan, multiple: f64) -> Planted {
+    let name = format!("{}.exe", plan.word());
+    let count = (multiple * 100.0).round();
+    let every = plan.duration * 0.97 / count * 1e6;
+    let list: Vec<String> = (0..count as u32)
+        .map(|n| {
+            let start = (10_000.0 + every * f64::from(n)).round();
+            format!("{{ name = \"t{n}\", start = \"{start}us\", start_address = \"{name}!Wait\" }}")
+        })
+        .collect();
+    let actor = plan.process(&name, &format!("[\"main\", {}]", list.join(", ")), "");
+    plan.cpu(&actor, "main", 0.05, &format!("ntdll!RtlUserThreadStart;{name}!main;{name}!Accept;KernelBase.dll!CreateThread;ntdll!NtCreateThreadEx;nt!NtCreateThreadEx"));
+    Planted::by(Target::process(&actor)).needs(count, Limit::Fixed(100.0))
 }

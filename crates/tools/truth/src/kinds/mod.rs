@@ -56,4 +56,24 @@ mod tests {
         }
         assert!(seen.len() >= 20);
     }
+
+    /// Findings without a kind: about the trace itself, information about machines of two nodes, and three runs of five seconds.
+    const WITHOUT: [&str; 3] = ["machine.virtual", "net.numa-crossing", "memory.restarted-leak"];
+
+    #[test]
+    fn each_finding_about_a_trace_is_planted() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../answers/rules/findings");
+        let mut missing = Vec::new();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let id = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let over_trace = !text.lines().take(12).any(|line| line.starts_with("over = "));
+            let planted = all().any(|kind| kind.answers.contains(&id.as_str()));
+            if over_trace && !planted && !id.starts_with("trace.") && !WITHOUT.contains(&id.as_str()) {
+                missing.push(id);
+            }
+        }
+        assert_eq!(missing, Vec::<String>::new());
+    }
 }

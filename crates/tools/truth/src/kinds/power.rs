@@ -13,6 +13,7 @@ pub const KINDS: &[Kind] = &[
         alone: true,
         plant: switches,
     },
+    Kind { id: "wake-ups", answers: &["power.wake-up-storm"], most: 2.5, alone: true, plant: wake_ups },
 ];
 
 /// A program that would use most of all processors.
@@ -88,4 +89,23 @@ fn switches(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::process(&actor))
         .needs(rate, Limit::Fixed(least))
         .also_of(&Whom::Anybody, &["cpu.single-thread"])
+}
+
+/// A program sleeps a moment at a time on a machine that has nothing to do.
+fn wake_ups(plan: &mut Plan, multiple: f64) -> Planted {
+    let actor = plan.suspect("[\"tick0\", \"tick1\"]");
+    let rate = multiple * 900.0;
+    let wait = (2.0 / rate * 1e6 - 20.0).round();
+    let name = &actor.name;
+    for n in 0..2 {
+        plan.table(
+            "thread_activity",
+            &format!("thread = \"{}/tick{n}\"\nrun = \"20us\"\nwait = \"{wait}us\"\nwait_reason = \"DelayExecution\"\nstack = \"ntdll!RtlUserThreadStart;{name}!Poll\"\nwait_stack = \"ntdll!RtlUserThreadStart;{name}!Poll;KernelBase.dll!SleepEx;ntdll!NtDelayExecution;nt!NtDelayExecution;nt!KeDelayExecutionThread\"", actor.pid),
+        );
+    }
+    plan.busy += rate * plan.duration * 20e-6;
+    Planted::by(Target::process(&actor))
+        .needs(rate, Limit::Fixed(900.0))
+        // And at most 15 % of the processors may be busy.
+        .needs(0.15 * plan.capacity(), Limit::OfBusy(1.0))
 }

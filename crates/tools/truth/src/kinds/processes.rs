@@ -13,6 +13,8 @@ pub const KINDS: &[Kind] = &[
         alone: false,
         plant: timer,
     },
+    Kind { id: "zombies", answers: &["process.zombies"], most: 20.0, alone: false, plant: zombies },
+    Kind { id: "family", answers: &["cpu.dominant-program"], most: 5.0, alone: false, plant: family },
     Kind { id: "stall", answers: &["machine.stall"], most: 40.0, alone: true, plant: stall },
     Kind { id: "wmi-storm", answers: &["service.wmi-storm"], most: 20.0, alone: false, plant: wmi },
 ];
@@ -95,3 +97,46 @@ fn wmi(plan: &mut Plan, multiple: f64) -> Planted {
 
 /// Start of the process, namespace, and whether the client is on this machine.
 const WMI_REST: &str = "{ type = \"u64\", value = 1 }, \"root\\\\cimv2\", { type = \"bool\", value = true }";
+
+/// A program keeps a handle to each process that it has started.
+fn zombies(plan: &mut Plan, multiple: f64) -> Planted {
+    let actor = plan.suspect("\"main\"");
+    let child = format!("{}.exe", plan.word());
+    let count = (multiple * 200.0).round();
+    let first = 4096 * (10_000 + 5_000 * plan.random.below(50));
+    let late = plan.duration - 0.5;
+    plan.table(
+        "event",
+        &format!("type = \"Process/Defunct\"\nprocess = \"{p}\"\ncount = {count}\nfrom = \"{late:.3}s\"\nto = \"{:.3}s\"\nfields = {{ UniqueProcessKey = {{ counter = [{first}, 4096] }}, ProcessId = {{ counter = [200000, 4] }}, ParentId = {p}, SessionId = 0, ExitStatus = 0, ImageFileName = \"{child}\", CommandLine = \"{child} -once\" }}", late + 0.1, p = actor.pid),
+    );
+    plan.table(
+        "event",
+        &format!("type = \"Object/HandleDCEnd\"\nprocess = \"{p}\"\ncount = {count}\nfrom = \"{:.3}s\"\nto = \"{:.3}s\"\nfields = {{ Object = {{ counter = [{first}, 4096] }}, ProcessId = {p}, Handle = {{ counter = [400, 4] }}, ObjectType = 7 }}", late + 0.2, late + 0.3, p = actor.pid),
+    );
+    Planted::by(Target::process(&actor))
+        .needs(count, Limit::Fixed(200.0))
+        .costs("cost_bytes", count * 65_536.0)
+}
+
+/// A program and its children of the same name, none of which is large.
+fn family(plan: &mut Plan, multiple: f64) -> Planted {
+    let name = format!("{}.exe", plan.word());
+    let parent = plan.process(&name, "\"main\"", "");
+    let least = (0.8 * plan.duration).max(plan.busy * 0.3 / 0.7);
+    let cost = (least * multiple).min(plan.room());
+    let children = 8 + plan.random.below(6);
+    for _ in 0..children {
+        let child = plan.process(&name, "\"main*2\"", &format!("parent = \"{}\"", parent.pid));
+        plan.cpu(
+            &child,
+            "main",
+            cost / children as f64,
+            &format!("ntdll!RtlUserThreadStart;{name}!Run;{name}!Render"),
+        );
+    }
+    Planted::by(Target::thing(&name))
+        .needs(cost, Limit::OfTrace(0.8))
+        .needs(cost, Limit::OfBusy(0.3))
+        .needs(cost, Limit::Fixed(0.2))
+        .costs_cpu(cost, &[&name])
+}

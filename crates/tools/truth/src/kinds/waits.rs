@@ -101,7 +101,8 @@ fn ui_hang(plan: &mut Plan, multiple: f64) -> Planted {
             actor.pid, actor.name
         ),
     );
-    Planted::by(Target::process(&actor)).needs(millis, Limit::Fixed(200.0)).costs_s(millis / 1000.0)
+    // The thread has no context switches: nothing tells who made it wait.
+    Planted::by(Target::thing("[unknown]")).needs(millis, Limit::Fixed(200.0)).costs_s(millis / 1000.0)
 }
 
 /// Threads wait in a filter for its service.
