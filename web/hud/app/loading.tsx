@@ -11,29 +11,30 @@ import { report } from "../state/view.ts";
 import { ask } from "../wire/api.ts";
 import type { TraceInfo } from "../wire/types.ts";
 
-/** What the program calls its work, for people. */
+/** What the program calls its work, for people; the name of the trace follows. */
 const WORDS: Record<string, string> = {
   input: "Opening",
   unpacking: "Unpacking",
-  fetching: "Fetching symbols",
+  fetching: "Fetching symbols for",
   reading: "Reading",
   extract: "Reading",
-  "derived tables": "Making tables",
-  findings: "Looking for causes",
+  "derived tables": "Making tables of",
+  findings: "Looking for causes in",
 };
 
 const MB = (bytes: number) => `${Math.round(bytes / 1e6).toLocaleString("en")} MB`;
 
 function Progress({ one }: { one: TraceInfo }) {
   const share = one.total > 0 ? Math.min(1, one.done / one.total) : null;
-  const what = one.stage === "waiting" ? "Waiting for other traces" : (WORDS[one.doing] ?? "Opening");
+  const name = visible(one.name);
+  const what = one.stage === "waiting" ? `${name} is next, after other traces` : `${WORDS[one.doing] ?? "Opening"} ${name}`;
   return (
     <>
       <p role="status" aria-live="polite">
-        {what} {visible(one.name)}
+        {what}
         {share !== null && ` ${Math.floor(share * 100)} % (${MB(one.done)} of ${MB(one.total)})`} …
       </p>
-      <progress max={1} {...(share === null ? {} : { value: share })} aria-label={`${what} ${visible(one.name)}`} />
+      <progress max={1} {...(share === null ? {} : { value: share })} aria-label={what} />
     </>
   );
 }

@@ -126,6 +126,7 @@ export function Omnibox(props: { panels: Panel[] }) {
   const [known, setKnown] = useState<Names | null>(null);
   const [paths, setPaths] = useState<Path[]>([]);
   const input = useRef<HTMLInputElement>(null);
+  const closing = useRef<ReturnType<typeof setTimeout>>(undefined);
   const trace = view.value.trace;
   useEffect(
     () =>
@@ -185,10 +186,12 @@ export function Omnibox(props: { panels: Panel[] }) {
         value={text}
         autocomplete="off"
         onFocus={() => {
+          // Who comes back at once wants the list, too.
+          clearTimeout(closing.current);
           setOpen(true);
           namesOf(trace).then(setKnown, () => undefined);
         }}
-        onBlur={() => setTimeout(() => setOpen(false), 150)}
+        onBlur={() => void (closing.current = setTimeout(() => setOpen(false), 150))}
         onInput={(event) => {
           setText(event.currentTarget.value);
           setAt(0);

@@ -1,7 +1,7 @@
 /** The line at the bottom: how good the trace is, and what colours mean. */
 
-import { bytes, count, duration, percent } from "../../src/lib/format.ts";
-import { visible } from "../base/value.ts";
+import { bytes, duration, percent } from "../../src/lib/format.ts";
+import { counted, visible } from "../base/value.ts";
 import { look, wholeReport } from "../state/view.ts";
 
 const COLORS: [string, string][] = [
@@ -22,7 +22,7 @@ export function Status() {
     <footer class="status" aria-label="Trace">
       <span>
         <i class={lost > 0 ? "ok bad" : "ok"} aria-hidden="true" />
-        {count(quality.events)} events, {lost > 0 ? `${count(quality.events_lost)} events and ${count(quality.buffers_lost)} buffers lost` : "0 lost"}
+        {counted(quality.events, "event")}, {lost > 0 ? `${counted(quality.events_lost, "event")} and ${counted(quality.buffers_lost, "buffer")} lost` : "0 lost"}
       </span>
       {sampled && (
         <span>
@@ -32,12 +32,12 @@ export function Status() {
         </span>
       )}
       <span>
-        {visible(quality.os)}, {count(quality.cpus)} {quality.cpus === 1 ? "processor" : "processors"}
+        {visible(quality.os)}, {counted(quality.cpus, "processor")}
         {quality.memory_bytes !== null && `, ${bytes(quality.memory_bytes)}`}
       </span>
       {quality.ledger.length > 0 && (
         <button type="button" class="small" onClick={() => look({ panel: "ledger" })}>
-          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind of anomaly" : "kinds of anomalies"}
+          {counted(quality.ledger.length, "kind of anomaly", "kinds of anomalies")}
         </button>
       )}
       <span class="legend">

@@ -5,7 +5,7 @@ import { Icon, Logo } from "../parts/icons.tsx";
 import { toTrace } from "../state/identity.ts";
 import { canRedo, canUndo, redo, undo } from "../state/history.ts";
 import { session } from "../state/session.ts";
-import { look, removeFilter, trace, view, zoomTo } from "../state/view.ts";
+import { look, removeFilter, trace, view, worded, zoomTo } from "../state/view.ts";
 import { Menu } from "./menu.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import { ORDER } from "./order.ts";
@@ -41,10 +41,9 @@ function Crumbs() {
           <Drop label="Drop the selection" run={() => look({ selection: null })} />
         </span>
       )}
-      {filters.map((filter) => (
+      {worded(filters).map(({ filter, text }) => (
         <span class="crumb filter" key={`${filter.kind} ${filter.value ?? filter.label} ${filter.not}`}>
-          {filter.not ? "not " : ""}
-          {filter.kind} {visible(filter.label)}
+          {text}
           <Drop label={`Drop the filter ${filter.kind} ${filter.label}`} run={() => removeFilter(filter)} />
         </span>
       ))}
@@ -74,7 +73,7 @@ export function Top() {
             ))}
           </select>
         </label>
-        <span class="faint">{lasting(length)}</span>
+        {length > 0 && <span class="faint">{lasting(length)}</span>}
       </span>
       <Crumbs />
       <Omnibox panels={ORDER} />

@@ -4,20 +4,23 @@ import { useEffect } from "preact/hooks";
 import { span, visible } from "../base/value.ts";
 import { copy, Fault } from "../parts/box.tsx";
 import { refresh, shownTrace } from "../state/opened.ts";
-import { inForce, scope, trace, view } from "../state/view.ts";
+import { inForce, scope, trace, view, type Filter } from "../state/view.ts";
 import { forgetPart, seek, seekError, seeking, stopSeeking } from "../state/within.ts";
-import type { PartVerdict } from "../wire/types.ts";
+import type { KnownProcess, PartVerdict } from "../wire/types.ts";
 import { typed } from "../parts/typed.ts";
 
 /** What of it must be known. */
 function Notes({ found }: { found: PartVerdict }) {
   const wide = found.report.findings.filter((one) => found.machine_wide.includes(one.id));
+  const list = (all: KnownProcess[]) => all.map((one) => `${visible(one.name)} (${one.pid})`).join(" or ");
+  const [wanted, excluded] = [list(found.processes), list(found.excluded)];
+  const whom = excluded ? (wanted ? `${wanted}, not ${excluded}` : `others than ${excluded}`) : wanted;
   return (
     <>
-      {found.process && (
+      {whom && (
         <p>
-          {found.named.length === 0 ? "No finding names" : "Findings that name"} {visible(found.process.name)} ({found.process.pid})
-          {wide.length > 0 && `; of the whole machine, the process filter does not apply: ${wide.map((one) => one.title).join(", ")}`}.
+          {found.named.length === 0 ? "No finding names" : "Findings that name"} {whom}
+          {wide.length > 0 && `. Findings about the whole machine stay: ${wide.map((one) => one.title).join(", ")}`}.
         </p>
       )}
       {found.unused.length > 0 && <p>Filters by {found.unused.join(", ")} do not apply to a verdict.</p>}
@@ -28,6 +31,13 @@ function Notes({ found }: { found: PartVerdict }) {
 
 const seconds = (ns: number) => `${(ns / 1e9).toFixed(9).replace(/0+$/, "").replace(/\.$/, "")}s`;
 
+/** Processes that filters name, in words. */
+function named(filters: Filter[]): string {
+  const list = (not: boolean) => filters.filter((one) => (one.not ?? false) === not).map((one) => visible(one.label)).join(" or ");
+  const [wanted, excluded] = [list(false), list(true)];
+  return wanted || `the trace without ${excluded}`;
+}
+
 export function Within() {
   const busy = seeking.value;
   // The server tells how far it is only if it is asked.
@@ -36,10 +46,10 @@ export function Within() {
     const timer = setInterval(() => void refresh(), 300);
     return () => clearInterval(timer);
   }, [busy]);
-  const process = view.value.filters.find((one) => one.kind === "process" && !one.not);
+  const processes = view.value.filters.filter((one) => one.kind === "process");
   const range = scope.value;
-  if (!range && !process) return null;
-  const what = range ? `the selected ${span(range)}` : visible(process?.label ?? "the process");
+  if (!range && processes.length === 0) return null;
+  const what = range ? `the selected ${span(range)}` : named(processes);
   const one = shownTrace.value;
   const share = one && one.total > 0 ? Math.floor((100 * one.done) / one.total) : null;
   const now = inForce.value;

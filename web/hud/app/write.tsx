@@ -1,7 +1,7 @@
 /** Small windows in which something is written: a note on the time axis, the name of a view. */
 
 import { useState } from "preact/hooks";
-import { span, visible } from "../base/value.ts";
+import { counted, span, visible } from "../base/value.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { say } from "../parts/live.tsx";
 import { cursor, drawn } from "../parts/timeline/window.ts";
@@ -63,7 +63,7 @@ function NoteWindow(props: { onClose: () => void }) {
                   try {
                     const found = readNotes(content);
                     merge(found);
-                    say(`${found.length} ${found.length === 1 ? "note" : "notes"} read`);
+                    say(`${counted(found.length, "note")} read`);
                   } catch {
                     say("This file holds no notes.");
                   }

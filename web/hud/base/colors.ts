@@ -1,6 +1,7 @@
 /**
  * Colours of entities (processes, modules, files, providers): the eight heaviest of a trace have a hue each, Windows and all others are
- * grey with a name. A name keeps its hue in every panel; a process and its main module share it.
+ * grey with a name. A name keeps its hue in every panel; a process and its main module share it. What stands in brackets, `[idle]` or
+ * `[not observed]`, is nobody's and grey, but for code compiled at run time, which is the program's own.
  */
 
 const HUES = 8;
@@ -30,7 +31,7 @@ export function assign(heaviest: string[], windows: string[], security: string[]
 
 function hueOf(name: string): number {
   const key = plain(name);
-  let hue = hues.get(key);
+  let hue = /^\[(?!\.net)/.test(key) ? 0 : hues.get(key);
   if (hue === undefined) {
     hue = free <= HUES ? free : 0;
     if (free <= HUES) free += 1;

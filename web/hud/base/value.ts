@@ -9,6 +9,9 @@ export interface Meaning {
   role: string;
 }
 
+/** How many of what: `1 row`, `2 rows`. */
+export const counted = (size: number, one: string, many = `${one}s`): string => `${count(size)} ${size === 1 ? one : many}`;
+
 /** A point in time: seconds since the start of the trace's clock, with as many digits as `step` needs. */
 export function moment(ns: number, step = 1000): string {
   const digits = step >= 1e9 ? (step % 1e9 === 0 ? 0 : 1) : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;

@@ -8,7 +8,7 @@ import { say } from "../parts/live.tsx";
 import { ORDER } from "../app/order.ts";
 import { saveReport } from "../app/commands.ts";
 import { addPin, dropPin, pinsOf } from "../state/pins.ts";
-import { scope, trace, view, whole } from "../state/view.ts";
+import { scope, trace, view, whole, worded } from "../state/view.ts";
 import { pictureOf } from "./picture.ts";
 
 /** Rows of each table that are kept. */
@@ -16,8 +16,9 @@ const ROWS = 50;
 
 /** Which part of the trace a view counts, in words. */
 function counted(): string {
-  const filters = view.value.filters.map((one) => `${one.not ? "not " : ""}${one.kind} ${one.label}`);
-  return [trace.value?.name ?? "", scope.value ? span(scope.value) : `whole trace, ${span(whole.value)}`, ...filters].map(visible).join(" · ");
+  const filters = worded(view.value.filters).map((one) => one.text);
+  const where = [trace.value?.name ?? "", scope.value ? span(scope.value) : `whole trace, ${span(whole.value)}`].map(visible);
+  return [...where, ...filters].join(" · ").replaceAll(" · or ", " or ");
 }
 
 export function PinWindow(props: { onClose: () => void }) {

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
-import { span } from "../base/value.ts";
+import { counted, span } from "../base/value.ts";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { describe, Lanes, threadName } from "../parts/lanes.tsx";
@@ -125,14 +125,14 @@ export function Precise() {
   const list = useAnswer(`thread_states ${JSON.stringify(question)}`, (signal) => ask("thread_states", question, signal));
 
   // Lanes stay while something on them is selected: they are the first of what is shown, the list is of the selection.
-  const first = { ...part.value, range: view.value.zoom, sort: settings.sort, limit: TOP };
+  const first = { ...question, range: view.value.zoom, search: "" };
   const top = useAnswer(settings.picked.length > 0 ? null : `thread_states ${JSON.stringify(first)}`, (signal) => ask("thread_states", first, signal));
 
   const walk = settings.path ? { trace, range: settings.path.range, thread: settings.path.utid } : null;
   const found = useAnswer(walk ? `path ${JSON.stringify(walk)}` : null, (signal) => ask("path", walk, signal));
   const path = walk ? found.value : null;
 
-  const base = settings.picked.length > 0 ? settings.picked : (top.value?.threads ?? []).map((one) => one.utid);
+  const base = settings.picked.length > 0 ? settings.picked : (top.value?.threads ?? []).slice(0, TOP).map((one) => one.utid);
   const ofPath = [...new Set(path?.causes.map((cause) => cause.utid) ?? [])].slice(0, OF_PATH);
   const threads = [...new Set([...(settings.path ? [settings.path.utid] : []), ...ofPath, ...base])].slice(0, MOST);
   const wanted = { trace, range: shown.value, threads, width: Math.max(200, Math.min(4096, Math.round(width / 50) * 50)) };
@@ -209,11 +209,11 @@ export function Precise() {
             {settings.arrows &&
               (pieces.wakeupsTotal > pieces.wakeups.length
                 ? `${count(pieces.wakeupsTotal)} wake-ups among these threads are too many for arrows: zoom in. `
-                : `Arrows: ${count(pieces.wakeupsTotal)} wake-ups among these threads. `)}
-            {elsewhere > 0 && `${count(pieces.fromThreads)} more by other threads, ${count(pieces.fromDpcs)} by DPCs or by nobody known.`}
+                : `Arrows: ${counted(pieces.wakeupsTotal, "wake-up")} among these threads. `)}
+            {elsewhere > 0 && `${count(pieces.fromThreads)} more by other threads, ${count(pieces.fromDpcs)} by DPCs or by nobody known. `}
             {missing.length > 0 && threads.length < MOST && (
               <button type="button" class="small" onClick={() => change({ picked: [...threads, ...missing].slice(0, MOST) })}>
-                Add the {count(missing.length)} {missing.length === 1 ? "thread that wakes" : "threads that wake"} them
+                Add the {counted(missing.length, "thread that wakes", "threads that wake")} them
               </button>
             )}
           </p>

@@ -10,6 +10,7 @@ import { SqlEditor } from "../parts/sql_editor.tsx";
 import { schema, scope, set, setting, view, whole } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows, save } from "../wire/api.ts";
+import { counted } from "../base/value.ts";
 
 interface Settings {
   text: string;
@@ -156,10 +157,10 @@ export function SqlPanel() {
             <Bones lines={6} />
           </>
         )}
-        {stopped === asked && <p class="about">Stopped. Run asks again.</p>}
+        {stopped === asked && <p class="about">Stopped. Press Run to ask again.</p>}
         {rows && (
           <p class="about" data-part="sql-count">
-            {count(rows.count)} {rows.count === 1 ? "row" : "rows"}{rows.facts.more ? "; there are more: only the first are shown, a file holds all" : ""}
+            {counted(rows.count, "row")}{rows.facts.more ? "; there are more: only the first are shown, a file holds all" : ""}
           </p>
         )}
         {rows && (rows.count > 0 ? <RowsGrid label="Result" rows={rows} /> : <Nothing why="The query has no rows for this trace." />)}

@@ -12,18 +12,19 @@ import { CpuLoads } from "../parts/cpu_loads.tsx";
 import { Grid, type GridColumn } from "../parts/grid.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
 import { cpuList, cpuTime, Drivers, FALLBACK, hotShare, key, type Driver, type Settings } from "../parts/interrupt_drivers.tsx";
+import { interruptCard } from "../parts/interrupt_card.ts";
 import { Longest } from "../parts/longest.tsx";
 import { toTrace } from "../state/identity.ts";
 import { session } from "../state/session.ts";
 import { look, part, scope, set, setting, view, whole, type Other } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { ask } from "../wire/api.ts";
-import type { Interrupts, OnStack } from "../wire/types.ts";
+import type { InterruptClass, Interrupts, OnStack } from "../wire/types.ts";
 
 const plural = (driver: Driver) => (driver.class === "dpc" ? "DPCs" : "ISRs");
 const title = (driver: Driver) => `${driver.module === null ? "All drivers" : visible(driver.module)}: ${plural(driver)}`;
 
-/** Other drivers inside of a driver's DPCs, dearest first. */
+/** Other drivers inside of a driver's DPCs, costliest first. */
 function guests(driver: Driver, data: Interrupts): OnStack[] {
   const same = (a: string, b: string | null) => a.toLowerCase() === (b ?? "").toLowerCase();
   return data.stacks.filter((one) => one.class === driver.class && same(one.host, driver.module) && !same(one.driver, driver.module));
@@ -146,6 +147,10 @@ function Stacks(props: { data: Interrupts; of: Driver | null }) {
             if (!one) return "";
             const who = [one.vendor, one.product, one.category].filter(Boolean).join(" · ");
             return [visible(one.driver), visible(one.host), one.class.toUpperCase(), "", "", "", visible(who)][at] ?? "";
+          }}
+          card={(row) => {
+            const one = list[row];
+            return one ? interruptCard(one.class as InterruptClass, one.driver, one.driver, [["Sampled", duration(one.cost_ns)], ["Share", percent(one.percent / 100)], ["In routines of", visible(one.host)]]) : null;
           }}
           draw={(row, at) => {
             const one = list[row];

@@ -3,7 +3,7 @@
 import type { BillRow, Report } from "../../src/model.ts";
 import { bytes, count, duration, number, percent } from "../../src/lib/format.ts";
 import type { Panel } from "../app/panel.ts";
-import { visible } from "../base/value.ts";
+import { counted, visible } from "../base/value.ts";
 import { Box, copy, Sql } from "../parts/box.tsx";
 import { Findings } from "../parts/findings.tsx";
 import { Guarded } from "../parts/guarded.tsx";
@@ -124,8 +124,8 @@ function Machine(props: { data: Report }) {
     // Seconds too: the time axis has them.
     ["length", quality.duration_ns < 60e9 ? duration(quality.duration_ns) : `${duration(quality.duration_ns)} (${number(quality.duration_ns / 1e9)}\u00a0s)`, ""],
     ["events", `${count(quality.events)} of ${count(quality.event_types)} types`, ""],
-    ["not decoded", quality.undecoded_types > 0 ? `${count(quality.undecoded_types)} types` : "none", "Types of events whose meaning is not known here"],
-    ["lost", lost > 0 ? `${count(quality.events_lost)} events, ${count(quality.buffers_lost)} buffers` : "nothing", "What the recording session could not write"],
+    ["not decoded", quality.undecoded_types > 0 ? counted(quality.undecoded_types, "type") : "none", "Types of events whose meaning is not known here"],
+    ["lost", lost > 0 ? `${counted(quality.events_lost, "event")}, ${counted(quality.buffers_lost, "buffer")}` : "nothing", "What the recording session could not write"],
     ["samples with stacks", quality.stacks_percent === null ? "no samples" : percent(quality.stacks_percent / 100), ""],
     ["with names", quality.named_percent === null ? "–" : percent(quality.named_percent / 100), "Part of the sampled time whose function has a name: symbols were found"],
     ["sampled every", quality.sample_interval_ns === null ? "–" : duration(quality.sample_interval_ns), ""],
@@ -143,7 +143,7 @@ function Machine(props: { data: Report }) {
       </dl>
       {quality.ledger.length > 0 && (
         <p>
-          {count(quality.ledger.length)} {quality.ledger.length === 1 ? "kind of anomaly" : "kinds of anomalies, the worst"}: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
+          {counted(quality.ledger.length, "kind of anomaly", "kinds of anomalies, the worst")}: {visible(quality.ledger[0]?.meaning ?? "")}{" "}
           <button type="button" class="small" onClick={() => look({ panel: "ledger" })}>
             Ledger
           </button>

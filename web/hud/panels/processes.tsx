@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Panel } from "../app/panel.ts";
 import { markOf } from "../base/colors.ts";
-import { span, visible } from "../base/value.ts";
+import { counted, span, visible } from "../base/value.ts";
 import { Box, copy, Fault, Sql } from "../parts/box.tsx";
 import { GuardMark } from "../parts/guard_mark.tsx";
 import { scalesOf, textsOf } from "../parts/grid/amounts.ts";
@@ -199,7 +199,7 @@ function Processes() {
         <input type="search" aria-label="Find a process" placeholder="Find" value={kept.find} data-part="find" onInput={(event) => change({ find: event.currentTarget.value })} />
         <button type="button" class="small" aria-pressed={!kept.flat} onClick={() => change({ flat: false })}>Tree</button>
         <button type="button" class="small" aria-pressed={kept.flat} onClick={() => change({ flat: true })}>List</button>
-        <span class="muted">{rows.count.toLocaleString("en")} processes</span>
+        <span class="muted">{counted(rows.count, "process", "processes")}</span>
         <Sql sql={[sums.value?.facts.sql, list.value?.facts.sql].filter((sql) => sql !== undefined)} />
       </>
     }>

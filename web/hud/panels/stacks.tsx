@@ -5,7 +5,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { onDemand } from "../app/on_demand.tsx";
 import type { Panel } from "../app/panel.ts";
 import { bind } from "../base/keys.ts";
-import { amount } from "../base/value.ts";
+import { amount, counted } from "../base/value.ts";
 import { Box, Fault, Nothing, Sql } from "../parts/box.tsx";
 import { Bar, focusSearch, Steps, Trail } from "../parts/stacks/bar.tsx";
 import { colorKey } from "../parts/stacks/colors.ts";
@@ -117,7 +117,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
     () => (nodes ? Array.from({ length: nodes.count }, (_, at) => colorKey({ label: nodes.label[at] ?? "", kind: nodes.text(at, "kind"), module: nodes.text(at, "module"), category: nodes.text(at, "category"), tag: nodes.text(at, "tag") }, all.color)) : []),
     [nodes, all.color],
   );
-  const hidden = facts && facts.left_out > 0 ? `${amount(facts.left_out, "count")} small ${facts.left_out === 1 ? "frame" : "frames"} hidden, zoom to show` : "";
+  const hidden = facts && facts.left_out > 0 ? `${counted(facts.left_out, "small frame")} hidden, zoom to show` : "";
   const label = tab === "flame" ? "Flame graph" : tab === "tree" ? "Top-down tree" : "Inverted tree";
   useEffect(() => {
     drawn.value = nodes && rows ? { nodes, rows, name: `stacks-${all.metric}-${tab}` } : null;
@@ -126,7 +126,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
   return (
     <>
       <div class="stack-tools">
-        <Bar found={found && nodes ? `${found.count} ${found.count === 1 ? "box matches" : "boxes match"}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
+        <Bar found={found && nodes ? `${counted(found.count, "box matches", "boxes match")}: ${percent(found.weight, whole.total)} of ${amount(whole.total, unit)}` : ""} />
         <Steps tree={tab !== "flame"} />
         <div class="stack-row sum" data-part="sum" aria-busy={answer.pending}>
           {facts && (
@@ -134,7 +134,6 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
               <b>{amount(facts.total, unit)}</b>
               {unit !== "count" && ` in ${amount(facts.count, "count")} events`}
               {facts.part_total !== facts.total && `, of ${amount(facts.part_total, unit)} before the steps`}
-              {hidden && <span class="muted"> · {hidden}</span>}
             </span>
           )}
         </div>
@@ -146,7 +145,7 @@ function Picture(props: { tab: "flame" | "tree" | "inverted" }) {
       {nodes && facts && facts.count > 0 && (
         <>
           {tab === "flame" ? <Flame nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} /> : <Tree nodes={nodes} whole={whole} label={`${label} of ${all.metric}`} canZoom />}
-          {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} />}
+          {tab === "flame" && !all.table && whole.before === null && <Legend keys={keys} weight={(at) => nodes.own[at] ?? 0} security={keys.some((_, at) => nodes.security(at))} note={hidden} />}
           {tab === "flame" && whole.before !== null && <Differences more="a larger share than on the other side" less="a smaller one; both sides count as 100 %" />}
         </>
       )}

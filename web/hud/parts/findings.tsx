@@ -5,7 +5,7 @@ import type { Outcome, Report } from "../../src/model.ts";
 import { count, percent } from "../../src/lib/format.ts";
 import { isGuard, markOf } from "../base/colors.ts";
 import { bind } from "../base/keys.ts";
-import { visible } from "../base/value.ts";
+import { counted, visible } from "../base/value.ts";
 import { openInspector } from "../app/inspector.tsx";
 import { foundIn, lookAt, lookedAt, machineShare, phrase, type Found } from "../state/finding.ts";
 import { inspect } from "../state/inspect.ts";
@@ -177,8 +177,8 @@ export function Findings(props: { data: Report }) {
             {all ? "Only the worst" : `${count(found.length - MOST)} more`}
           </button>
         )}
-        <Rest title={`${count(open.length)} ${open.length === 1 ? "question" : "questions"} cannot be answered from this trace`} list={open} />
-        <Rest title={`${count(without.length)} ${without.length === 1 ? "pattern was" : "patterns were"} checked and not found`} list={without} />
+        <Rest title={`${counted(open.length, "question")} cannot be answered from this trace`} list={open} />
+        <Rest title={`${counted(without.length, "pattern was", "patterns were")} checked and not found`} list={without} />
       </div>
     </section>
   );

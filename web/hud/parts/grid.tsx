@@ -20,6 +20,7 @@ import { Foot, type Deed } from "./grid/foot.tsx";
 import { Head } from "./grid/head.tsx";
 import { mounted, type Kept } from "./grid/mounted.ts";
 import { Menu, type MenuAt } from "./pivot/menu.tsx";
+import { counted } from "../base/value.ts";
 
 export type { GridColumn };
 
@@ -79,6 +80,12 @@ export function Grid(props: GridProps) {
   const [picked, setPicked] = useState<[number, number] | null>(null);
   const [extra, setExtra] = useState<number[]>([]);
   const [menu, setMenu] = useState<MenuAt | null>(null);
+  // Rows that the inspector can tell about have its actions as their menu.
+  const { card } = props;
+  const onMenu = props.onMenu ?? (card && ((row: number, _column: number, x: number, y: number) => {
+    const items = (card(row)?.actions ?? []).map(({ text, run }) => ({ text, run }));
+    if (items.length > 0) setMenu({ x, y, items });
+  }));
   // Where a shown column stands among all: what draws cells counts all of them.
   const shown = props.columns.map((_, at) => at).filter((at) => !hidden.includes(props.columns[at]?.id ?? ""));
   const scales = useMemo(() => scalesOf(props.columns, count), [props.columns, count]);
@@ -240,9 +247,9 @@ export function Grid(props: GridProps) {
       event.stopPropagation();
       return;
     }
-    if (row >= 0 && props.onMenu && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10"))) {
+    if (row >= 0 && onMenu && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10"))) {
       const box = body.current?.querySelector(`[data-cell="${row}:${column}"]`)?.getBoundingClientRect();
-      props.onMenu(row, of(column), box?.left ?? 0, box?.bottom ?? 0);
+      onMenu(row, of(column), box?.left ?? 0, box?.bottom ?? 0);
       event.preventDefault();
       event.stopPropagation();
       return;
@@ -288,7 +295,7 @@ export function Grid(props: GridProps) {
       event.stopPropagation();
     } else if (row >= 0 && (event.ctrlKey || event.metaKey) && event.key === "c" && String(getSelection() ?? "") === "") {
       const rows = selectedRows();
-      if (rows.length > 0) void copy(written(sheet(rows), "TSV"), `${rows.length} rows`);
+      if (rows.length > 0) void copy(written(sheet(rows), "TSV"), counted(rows.length, "row"));
       else void copy(String(raw(row, of(column)) ?? ""), "cell");
       event.preventDefault();
     }
@@ -348,10 +355,10 @@ export function Grid(props: GridProps) {
             }}
             onDblClick={() => (tree && open !== null ? tree.toggle(r) : props.onActivate?.(r, of(c)))}
             onContextMenu={(event) => {
-              if (!props.onMenu) return;
+              if (!onMenu) return;
               event.preventDefault();
               go(r, c);
-              props.onMenu(r, of(c), event.clientX, event.clientY);
+              onMenu(r, of(c), event.clientX, event.clientY);
             }}
           >
             {c === 0 && tree && (
@@ -408,7 +415,7 @@ export function Grid(props: GridProps) {
       {rows}
     </div>
     {rowsPicked.length > 1 && <Foot sheet={sheet(rowsPicked)} numbers={columns.map((one) => one.number ?? false)} deeds={deedsOf(rowsPicked)} clear={clear} />}
-    {menu && <Menu at={menu} label="What to do with this column" onClose={() => setMenu(null)} />}
+    {menu && <Menu at={menu} label="What can be done here" onClose={() => setMenu(null)} />}
     </>
   );
 }

@@ -8,12 +8,13 @@ import type { InterruptDriver, InterruptRoutine, Interrupts, InterruptSums as Su
 import type { Amounts } from "./grid/amounts.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
+import { interruptCard, interruptTrack } from "./interrupt_card.ts";
 
 /** A driver, or all of a class. */
 export type Driver = InterruptDriver & Partial<KnownDriver>;
 
 export interface Settings {
-  /** `dpc ndis.sys`; `dpc` for all of a class; null: the dearest. */
+  /** `dpc ndis.sys`; `dpc` for all of a class; null: the costliest. */
   shown: string | null;
   measure: "count" | "time";
   tables: boolean;
@@ -128,6 +129,7 @@ export function Drivers(props: { data: Interrupts; before: Interrupts | null; sh
     });
     columns.push({ id: "hot", title: "Of those", doc: "Share of the time of the processors that it mostly ran on.", number: true, sortable: true, width: "76px", cell: (line) => (line.routine ? "" : percent(hotShare(line.driver, data))) });
   }
+  const show = (line: Line) => set<Settings>("interrupts", { shown: key(line.driver), bin: null });
   return (
     <Grid
       label="DPCs and ISRs by driver and routine"
@@ -155,7 +157,16 @@ export function Drivers(props: { data: Interrupts; before: Interrupts | null; sh
       onSort={(id) => set<Settings>("interrupts", { sort: { id, down: settings.sort.id === id ? !settings.sort.down : id !== "driver" } })}
       onActivate={(row) => {
         const line = lines[row];
-        if (line) set<Settings>("interrupts", { shown: key(line.driver) });
+        if (line) show(line);
+      }}
+      card={(row) => {
+        const line = lines[row];
+        const module = line?.driver.module;
+        if (!line || !module) return null;
+        const now = (id: Figure) => figure(line, id);
+        const facts: [string, string][] = [["Count", count(now("count"))], ["CPU time", duration(now("exclusive_ns"))], ["p95", duration(now("p95_ns"))], ["Longest", duration(now("max_ns"))], ["Over the limit", count(now("over_limit"))]];
+        const own = [{ text: "Show durations", primary: true, run: () => show(line) }, interruptTrack(line.driver.class, module)];
+        return interruptCard(line.driver.class, module, line.routine?.routine ?? module, facts, own);
       }}
       selected={(row) => lines[row]?.routine === null && key((lines[row] as Line).driver) === props.shown}
       tree={{

@@ -1,7 +1,7 @@
 /** A trace that is followed: where it is, since when findings last, and a look back. */
 
 import { count, duration } from "../../src/lib/format.ts";
-import { visible } from "../base/value.ts";
+import { counted, visible } from "../base/value.ts";
 import { foundIn, lookAt } from "../state/finding.ts";
 import { inspect } from "../state/inspect.ts";
 import { clock, followed, pause } from "../state/live.ts";
@@ -78,7 +78,7 @@ export function LiveBar() {
       <span>
         {clock(live.now_ms, live)}, {last}
         {rangeOf(live.window_ns, Math.max(0, live.now_ms - live.window_end_ms) * 1e6)}: {busy(live.busy_percent)}
-        {count(live.events)} events
+        {counted(live.events, "event")}
         <span class="faint">
           {" "}
           ({duration(live.cost_ms * 1e6)} to read{late})

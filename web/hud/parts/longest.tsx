@@ -3,7 +3,7 @@
 import { count, duration, number } from "../../src/lib/format.ts";
 import { moment, visible } from "../base/value.ts";
 import { inspect } from "../state/inspect.ts";
-import { addFilter, look, part, set, zoomTo } from "../state/view.ts";
+import { addFilter, look, ofInterrupts, part, set, zoomTo } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
 import { askRows } from "../wire/api.ts";
 import type { InterruptClass } from "../wire/types.ts";
@@ -21,7 +21,7 @@ export function Longest(props: { of: InterruptClass; module: string | null; limi
     ...(props.module ? [{ column: "module", op: "eq", value: props.module }] : []),
     ...(bin ? [{ column: "exclusive_ns", op: "gt", value: bin[0] }, ...(bin[1] === null ? [] : [{ column: "exclusive_ns", op: "le", value: bin[1] }])] : []),
   ];
-  const body = { ...part.value, rows: true, table: props.of, where, columns: ["start_ns", "ts_ns", "cpu", "routine", "exclusive_ns"], sort: [["exclusive_ns", true]], limit: MOST };
+  const body = { ...part.value, filters: ofInterrupts(part.value.filters), rows: true, table: props.of, where, columns: ["start_ns", "ts_ns", "cpu", "routine", "exclusive_ns"], sort: [["exclusive_ns", true]], limit: MOST };
   const answer = useAnswer(`longest ${JSON.stringify(body)}`, (signal) => askRows("rows", body, signal));
   const rows = answer.value;
   const word = props.of === "dpc" ? "DPC" : "ISR";

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";
 import { later } from "../base/awaited.ts";
-import { visible } from "../base/value.ts";
+import { counted, visible } from "../base/value.ts";
 import { addFilter, look } from "../state/view.ts";
 import { Grid, type GridColumn } from "./grid.tsx";
 import { GuardMark } from "./guard_mark.tsx";
@@ -70,7 +70,7 @@ export function ThreadList(props: Props) {
         <label>
           Search <input type="search" value={draft} placeholder="process, thread, id" onInput={(event) => setDraft(event.currentTarget.value)} />
         </label>{" "}
-        {count(props.total)} {props.total === 1 ? "thread" : "threads"}{threads.length < props.total ? `, the first ${count(threads.length)} are listed` : ""}
+        {counted(props.total, "thread")}{threads.length < props.total ? `, the first ${count(threads.length)} are listed` : ""}
       </p>
       <Grid
         label="Threads by what they did"

@@ -1,8 +1,8 @@
 /** The figures that say how a machine did, each with its line over time; what was not recorded says so. */
 
 import type { Report } from "../../src/model.ts";
-import { bytes, count, duration, number } from "../../src/lib/format.ts";
-import { visible } from "../base/value.ts";
+import { bytes, duration, number } from "../../src/lib/format.ts";
+import { counted, lasting, visible } from "../base/value.ts";
 import { energy, middle } from "../state/energy.ts";
 import { inForce, look, table, view } from "../state/view.ts";
 import { useAnswer } from "../wire/answer.ts";
@@ -20,7 +20,7 @@ interface Tile {
   line: number[];
   color: string;
   panel: string;
-  /** Why there is nothing. */
+  /** Why there is nothing, or what it rests on. */
   why?: string;
 }
 
@@ -51,6 +51,8 @@ const missing = (name: string) => table(name)?.why_empty?.replace(/; record: .*$
 export function Tiles(props: { data: Report }) {
   const { cpu, bill, quality } = props.data;
   const busy = useSum({ table: "sample", values: [{ column: "weight_ns", fn: "sum" }], where: [{ column: "upid.pid", op: "ne", value: 0 }] });
+  // Without samples the bill counts what context switches say.
+  const ran = useSum(cpu.samples > 0 ? null : { table: "cswitch", values: [{ column: "run_ns", fn: "sum" }], where: [{ column: "new_upid.pid", op: "ne", value: 0 }] });
   const dpc = useSum({ table: "dpc", values: [{ column: "exclusive_ns", fn: "sum" }, { column: "exclusive_ns", fn: "max" }, { fn: "count" }] });
   const isr = useSum({ table: "isr", values: [{ column: "exclusive_ns", fn: "sum" }, { column: "exclusive_ns", fn: "max" }, { fn: "count" }] });
   const hang = useSum({ table: "ui_delay", values: [{ column: "dur_ns", fn: "max" }, { fn: "count" }] });
@@ -58,11 +60,13 @@ export function Tiles(props: { data: Report }) {
   const disk = useSum({ table: "disk_io", values: [{ column: "size_bytes", fn: "sum" }, { column: "service_ns", fn: "max" }, { fn: "count" }] });
   const kept = useSum({ table: "virtual_alloc", values: [{ column: "committed_bytes", fn: "sum" }, { column: "freed_bytes", fn: "sum" }] });
   const tiles: Tile[] = [];
-  const gone = (title: string, source: string, panel: string) => tiles.push({ title, value: "–", unit: "", about: table(source)?.rows ? "not in this range" : "not recorded", why: missing(source), line: [], color: "--c1", panel });
+  // Rows without the value that is asked for: it was not recorded, whatever the range.
+  const gone = (title: string, source: string, panel: string, without?: string) =>
+    tiles.push({ title, value: "–", unit: "", about: table(source)?.rows && !without ? "not in this range" : "not recorded", why: without ?? missing(source), line: [], color: "--c1", panel });
   const all = cpu.busy_ns + cpu.idle_ns;
   if (cpu.samples > 0 && all > 0) {
     const cores = (cpu.busy_ns / all) * Math.max(1, quality.cpus);
-    tiles.push({ title: "CPU busy", value: number((100 * cpu.busy_ns) / all), unit: "%", about: `${number(cpu.busy_ns / 1e9)} of ${number(all / 1e9)} s, ${number(cores)} ${cores >= 0.95 && cores < 1.05 ? "core" : "cores"}`, line: busy?.line ?? [], color: "--c1", panel: "stacks" });
+    tiles.push({ title: "CPU busy", value: number((100 * cpu.busy_ns) / all), unit: "%", about: `${all < 200e9 ? `${number(cpu.busy_ns / 1e9)} of ${number(all / 1e9)} s` : `${lasting(cpu.busy_ns)} of ${lasting(all)}`}, ${number(cores)} ${cores >= 0.95 && cores < 1.05 ? "core" : "cores"}`, line: busy?.line ?? [], color: "--c1", panel: "stacks" });
   } else gone("CPU busy", "sample", "stacks");
   if (dpc || isr) {
     const sum = (dpc?.value(0) ?? 0) + (isr?.value(0) ?? 0);
@@ -74,19 +78,19 @@ export function Tiles(props: { data: Report }) {
   } else gone("DPC + ISR", "dpc", "interrupts");
   if (hang && hang.value(0) > 0) {
     const [value, unit] = split(duration(hang.value(0)));
-    tiles.push({ title: "Longest hang", value, unit, about: `${count(hang.value(1))} ${hang.value(1) === 1 ? "window" : "times a window"} stopped responding`, line: hang.line, color: "--crit", panel: "hangs" });
+    tiles.push({ title: "Longest hang", value, unit, about: `${counted(hang.value(1), "window", "times a window")} stopped responding`, line: hang.line, color: "--crit", panel: "hangs" });
   } else if (ready?.known) {
     const [value, unit] = split(duration(ready.value(0)));
     tiles.push({ title: "Longest ready", value, unit, about: ready.value(0) > 0 ? "waited for a processor" : "nobody waited for a processor", line: ready.value(0) > 0 ? ready.line : [], color: "--ready", panel: "precise" });
-  } else gone("Longest ready", "cswitch", "precise");
+  } else gone("Longest ready", "cswitch", "precise", ready && ready.value(1) > 0 ? "Which threads were ready was not recorded" : undefined);
   if (disk) {
     const [value, unit] = split(bytes(disk.value(0)));
-    tiles.push({ title: "Disk", value, unit, about: `${count(disk.value(2))} transfers, longest ${duration(disk.value(1))}`, line: disk.line, color: "--c8", panel: "disk" });
+    tiles.push({ title: "Disk", value, unit, about: `${counted(disk.value(2), "I/O")}, max ${duration(disk.value(1))}`, line: disk.line, color: "--c8", panel: "disk" });
   } else gone("Disk", "disk_io", "disk");
   if (kept) {
     const net = kept.value(0) - kept.value(1);
     const [value, unit] = split(bytes(Math.abs(net)));
-    tiles.push({ title: net < 0 ? "Memory given back" : "Memory kept", value, unit, about: `${bytes(kept.value(0))} committed, ${bytes(kept.value(1))} freed`, line: kept.line, color: "--c4", panel: "memory" });
+    tiles.push({ title: net < 0 ? "Memory given back" : "Memory kept", value, unit, about: kept.value(1) === 0 ? "nothing freed" : `${bytes(kept.value(0))} less ${bytes(kept.value(1))} freed`, line: kept.line, color: "--c4", panel: "memory" });
   } else gone("Memory", "virtual_alloc", "memory");
   const used = bill.filter((row) => row.kind === "process" && row.part === "culprit" && row.energy_j !== null);
   if (used.length > 0) {
@@ -94,7 +98,7 @@ export function Tiles(props: { data: Report }) {
     const [low, high] = [sum((row) => row.energy_low_j), sum((row) => row.energy_high_j)];
     const [value, unit] = middle(sum((row) => row.energy_j));
     const most = used.reduce((best, row) => ((row.energy_j ?? 0) > (best.energy_j ?? 0) ? row : best));
-    tiles.push({ title: "Energy", value: `≈${value}`, unit, about: `${energy(low, high).join("\u00a0")}, most ${visible(most.culprit.replace(/ \(\d+\)$/, ""))}`, line: [], color: "--c3", panel: "power" });
+    tiles.push({ title: "Energy", value: `≈${value}`, unit, about: `${energy(low, high).join("\u00a0")}, most ${visible(most.culprit.replace(/ \(\d+\)$/, ""))}`, line: (busy ?? ran)?.line ?? [], why: "Estimated from CPU time: the line is CPU time", color: "--c3", panel: "power" });
   } else gone("Energy", "sample", "power");
   return (
     <section class="tiles" aria-label="Key figures">

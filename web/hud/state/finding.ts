@@ -77,27 +77,23 @@ function behind(text: string): string {
   return text;
 }
 
-/** `227 % of one processor` as people say it. */
-export const inCores = (text: string) =>
-  text.replace(/([\d.,]+)[\u00a0 ]%(?: of| of the time of)? (?:one|a) processor/g, (all, share: string) => {
-    const cores = Number(share.replaceAll(",", "")) / 100;
-    return Number.isFinite(cores) && cores >= 1 ? `${number(cores)} cores` : all;
-  });
+/** Numbers and their units stay on one line. */
+export const glued = (text: string) => text.replace(/(\d) (?=(?:%|(?:min|h|d|s|ms|µs|ns|[KMGT]?i?B|m?J|kJ|Wh|W|GHz|MHz)(?![\w])))/g, "$1\u00a0").replace(/(\d\u00a0(?:min|h|d)) (?=\d)/g, "$1\u00a0");
 
 /** What happened, without who: the culprit stands before it. */
 export function phrase(one: Found): string {
-  const whole = inCores(filled(one.hit.headline || one.finding.title, one)).replace(/([\d.,]+) times as much/g, "$1×");
+  const whole = filled(one.hit.headline || one.finding.title, one).replace(/([\d.,]+) times as (long|much)/g, "$1× as $2");
   const { culprit } = one.hit;
   let rest = whole.toLowerCase().startsWith(culprit.toLowerCase()) ? whole.slice(culprit.length) : whole;
   rest = behind(rest).replace(/^[:,]?\s+/, "");
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  return glued(rest.charAt(0).toUpperCase() + rest.slice(1));
 }
 
 /** The verdict without what the tiles and the inspector say: energy, core-minutes, who makes it. */
 export function shortened(sentence: string): string {
   const at = /^[^ ]+\.(?:exe|sys|dll)(?= \()/i.exec(sentence)?.[0].length ?? 0;
   const text = at > 0 ? sentence.slice(0, at) + behind(sentence.slice(at)) : sentence;
-  return inCores(text.replace(/, [\d.,]+ of [\d.,]+ core-(?:minutes|hours|seconds|s|min|h)/, "").replace(/, about [\d.,]+\u00a0?\s?(?:m?J|Wh|kJ)(?: \([^)]*\))?/, ""));
+  return glued(text.replace(/, [\d.,]+ of [\d.,]+ core-(?:minutes|hours|seconds|s|min|h)/, "").replace(/, about [\d.,]+\u00a0?\s?(?:m?J|Wh|kJ)(?: \([^)]*\))?/, ""));
 }
 
 /** What can be read at a glance, and what then follows of the same sentence. */

@@ -20,6 +20,8 @@ export async function selectHit(finding: string, hit: number, panel?: string): P
     const frames = found.filters.filter((one) => one.kind === "module" || one.kind === "frame");
     const marked = panel === "stacks" ? frames : [];
     const added = found.filters.filter((one) => !marked.includes(one)).filter((one) => !mine.some((own) => own.kind === one.kind && own.value === one.value));
+    // Of two filters of a kind one is enough: the user's own would show more than the culprit.
+    const kept = mine.filter((own) => own.not || !added.some((one) => one.kind === own.kind));
     const [from, to] = found.range ?? [0, 0];
     const [zoomFrom, zoomTo] = view.value.zoom ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
     // What was zoomed into may hide it.
@@ -27,7 +29,7 @@ export async function selectHit(finding: string, hit: number, panel?: string): P
     look({
       finding: `${finding}#${hit}`,
       selection: found.range,
-      filters: [...mine, ...added],
+      filters: [...kept, ...added],
       zoom,
       past: zoom === view.value.zoom ? view.value.past : [...view.value.past.slice(-49), view.value.zoom],
       settings: { ...view.value.settings, stacks: { ...(view.value.settings["stacks"] as object | undefined), metric: found.metric, ...(marked[0] ? { search: String(marked[0].value), root: [] } : {}) } },

@@ -6,6 +6,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Report } from "../../src/model.ts";
 import type { Filter as WireFilter, FilterKind, Part as WirePart, PartVerdict, Schema, TableInfo, TraceInfo } from "../wire/types.ts";
+import { visible } from "../base/value.ts";
 import { schemas, session, tablesOf, reports } from "./session.ts";
 
 /** Nanoseconds since the start of the trace's clock; the end does not belong to it. */
@@ -146,6 +147,19 @@ export function addFilter(filter: Filter): void {
 export function removeFilter(filter: Filter): void {
   look({ filters: view.value.filters.filter((one) => !sameFilter(one, filter)) });
 }
+
+/** Filters as people read them: of those of one kind, one is enough. They stand beside each other. */
+export function worded(filters: Filter[]): { filter: Filter; text: string }[] {
+  const kinds = [...new Set(filters.map((one) => one.kind))];
+  return kinds.flatMap((kind) => {
+    const mine = filters.filter((one) => one.kind === kind);
+    const wanted = mine.filter((one) => !one.not).map((filter, at) => ({ filter, text: `${at > 0 ? "or" : kind} ${visible(filter.label)}` }));
+    return [...wanted, ...mine.filter((one) => one.not).map((filter) => ({ filter, text: `not ${kind} ${visible(filter.label)}` }))];
+  });
+}
+
+/** Filters that mean something for DPCs and ISRs: their process and thread are those that they interrupted, by chance. */
+export const ofInterrupts = <T extends { kind: string }>(filters: T[]) => filters.filter((one) => one.kind === "cpu" || one.kind === "module");
 
 /** What every question about a part of the trace carries. */
 export type Part = WirePart & { trace: number };

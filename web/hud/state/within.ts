@@ -12,9 +12,9 @@ export const seekError = signal<string | null>(null);
 
 let abort: AbortController | undefined;
 
-/** What is left of a verdict for a process: the findings that name it, and those of the whole machine. */
+/** What is left of a verdict for processes: the findings that name them, and those of the whole machine. */
 function narrowed(found: PartVerdict): Report {
-  if (!found.process) return found.report;
+  if (found.processes.length + found.excluded.length === 0) return found.report;
   const named = new Map(found.named.map((one) => [one.finding, one.hits]));
   const findings = found.report.findings.map((one) => {
     if (one.hits.length === 0 || found.machine_wide.includes(one.id)) return one;
@@ -53,13 +53,13 @@ export function forgetPart(): void {
   ranged.value = null;
 }
 
-const processOf = () => JSON.stringify(part.value.filters.filter((one) => one.kind === "process" && !one.not).map((one) => one.value));
+const processesOf = () => JSON.stringify(part.value.filters.filter((one) => one.kind === "process").map((one) => [one.value, one.not]));
 
 /** Who is filtered to changes what of a verdict is shown; another range, or another trace, ends what is being looked for. */
 export function followPart(): void {
   let [place, process] = ["", ""];
   effect(() => {
-    const [at, who] = [JSON.stringify([part.value.trace, part.value.range]), processOf()];
+    const [at, who] = [JSON.stringify([part.value.trace, part.value.range]), processesOf()];
     if (at !== place) stopSeeking();
     // The server keeps the verdict of a range: this is no second reading.
     else if (who !== process && inForce.peek()) void seek();

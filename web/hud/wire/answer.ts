@@ -25,6 +25,57 @@ function keep(key: string, value: unknown): void {
   if (kept.size > KEEP && oldest !== undefined) kept.delete(oldest);
 }
 
+/** The answer to a question of the window that stands, if it is kept. */
+function recall(key: string): unknown {
+  if (windowOf !== tick.peek()) kept.clear();
+  windowOf = tick.peek();
+  const known = kept.get(key);
+  if (known !== undefined) keep(key, known);
+  return known;
+}
+
+/** The kept answer, or that of asking now, for questions that follow from others. */
+export async function recalled<T>(key: string, run: () => Promise<T>): Promise<T> {
+  const known = recall(key);
+  if (known !== undefined) return known as T;
+  const of = windowOf;
+  const value = await run();
+  if (of === windowOf) keep(key, value);
+  return value;
+}
+
+interface Flight {
+  /** How many wait for it. */
+  users: number;
+  abort: AbortController;
+  answer: Promise<unknown>;
+}
+
+/** Questions that are on their way, by window and key: who asks the same waits for the same answer. */
+const flights = new Map<string, Flight>();
+
+function join(question: string, run: (signal: AbortSignal) => Promise<unknown>): Flight {
+  let flight = flights.get(question);
+  if (!flight) {
+    const abort = new AbortController();
+    flight = { users: 0, abort, answer: run(abort.signal) };
+    flights.set(question, flight);
+    const own = flight;
+    const landed = () => void (flights.get(question) === own && flights.delete(question));
+    own.answer.then(landed, landed);
+  }
+  flight.users += 1;
+  return flight;
+}
+
+/** The last one who gives it up ends it. */
+function leave(question: string, flight: Flight): void {
+  flight.users -= 1;
+  if (flight.users > 0) return;
+  flight.abort.abort();
+  if (flights.get(question) === flight) flights.delete(question);
+}
+
 /**
  * Asks whenever `key` changes (null: not at all), and again when the window of a trace that is followed has moved on: then the question before is
  * answered first, so that a slow one is answered at all. Asking waits `delay` milliseconds for the next change.
@@ -46,30 +97,29 @@ export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => P
       return;
     }
     const begin = () => {
-      if (windowOf !== tick.peek()) kept.clear();
-      windowOf = tick.peek();
-      const known = kept.get(key) as T | undefined;
+      const known = recall(key) as T | undefined;
       if (known !== undefined) {
-        keep(key, known);
         set({ value: known, error: null, pending: false });
         return;
       }
-      const abort = new AbortController();
+      const asked = `${windowOf} ${key}`;
+      let [flight, stopped]: [Flight | null, boolean] = [null, false];
       set((before) => ({ ...before, pending: true }));
       const close = pending();
       const of = windowOf;
       const end = (answer: Answer<T>) => {
         close();
-        if (abort.signal.aborted) return;
+        if (stopped) return;
         job.current = null;
         set(answer);
         if (mine.again) begin();
       };
       const timer = setTimeout(() => {
-        question.current(abort.signal).then(
+        flight = join(asked, question.current);
+        flight.answer.then(
           (value) => {
             if (of === windowOf) keep(key, value);
-            end({ value, error: null, pending: false });
+            end({ value: value as T, error: null, pending: false });
           },
           (error: unknown) => end({ value: null, error: error instanceof Error ? error.message : String(error), pending: false }),
         );
@@ -79,7 +129,8 @@ export function useAnswer<T>(key: string | null, run: (signal: AbortSignal) => P
         again: false,
         stop: () => {
           clearTimeout(timer);
-          abort.abort();
+          stopped = true;
+          if (flight) leave(asked, flight);
           close();
         },
       };

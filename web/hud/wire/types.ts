@@ -611,18 +611,20 @@ samples: number, };
 export type Part = { 
 /** From (included) and to (not), ns. */
 range: [number, number] | null, 
-/** All must hold. */
+/** Of filters of one kind one must hold, of each kind; those that leave something out hold all. */
 filters: Array<Filter>, };
 
 /** The verdict of a part. */
 export type PartVerdict = { 
 /** None: the whole trace. */
 range: [number, number] | null, report: Report, 
-/** Whom the findings below name, if a filter says so. */
-process: KnownProcess | null, 
-/** Findings that name this process, with the numbers of their hits. */
+/** Whom the findings below name, if a filter says so: one of them each. */
+processes: Array<KnownProcess>, 
+/** Whom they do not name. */
+excluded: Array<KnownProcess>, 
+/** Findings that name such a process, with the numbers of their hits. */
 named: Array<NamedFinding>, 
-/** Findings that are of the machine, not of a process: the filter says nothing of them. */
+/** Findings that are of the machine, not of a process: filters say nothing of them. */
 machine_wide: Array<string>, 
 /** Filters that do not apply to a verdict. */
 unused: Array<string>, };

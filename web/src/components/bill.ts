@@ -55,9 +55,9 @@ function energy(row: BillRow, most: number): Child {
 }
 
 function table(kind: string, rows: BillRow[]): HTMLElement {
-  // Bars are as long as the dearest culprit; idle time would make all of them short.
+  // Bars are as long as the costliest culprit; idle time would make all of them short.
   const most = Math.max(1, ...rows.filter((row) => !nobody(row)).map((row) => row.total_cpu_ns));
-  const dearest = Math.max(0, ...rows.filter((row) => !nobody(row)).map((row) => row.energy_high_j ?? 0));
+  const costliest = Math.max(0, ...rows.filter((row) => !nobody(row)).map((row) => row.energy_high_j ?? 0));
   const times: [string, keyof BillRow][] = [
     ["made others wait", "imposed_wait_ns"],
     ["filter callbacks", "filter_ns"],
@@ -77,7 +77,7 @@ function table(kind: string, rows: BillRow[]): HTMLElement {
     { title: "of the observed time", cell: (row) => (row.share_percent === null ? "–" : percent(row.share_percent / 100)), key: (row) => row.share_percent ?? 0 },
     { title: "core-hours", cell: (row) => (row.core_hours === null ? "–" : number(row.core_hours)), key: (row) => row.core_hours ?? 0 },
     ...times.map(([title, key]) => ({ title, cell: (row: BillRow) => time(row[key] as number | null), key: (row: BillRow) => Number(row[key] ?? 0) })),
-    { title: "energy", cell: (row) => (nobody(row) ? "–" : energy(row, dearest)), key: (row) => row.energy_j ?? 0 },
+    { title: "energy", cell: (row) => (nobody(row) ? "–" : energy(row, costliest)), key: (row) => row.energy_j ?? 0 },
     { title: "confidence", cell: (row) => (row.why ? h("span", { title: row.why }, row.confidence) : row.confidence || "–") },
   ];
   // A column without any figure says nothing.

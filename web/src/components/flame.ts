@@ -1,6 +1,6 @@
 /** CPU time along stacks: a graph to walk through, and a list of functions. */
 
-import type { Flame } from "../model.ts";
+import type { Flame } from "../charts.ts";
 import { h } from "../lib/dom.ts";
 import { count, duration, percent, share } from "../lib/format.ts";
 import { frame, segmented } from "./frame.ts";

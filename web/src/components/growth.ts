@@ -2,7 +2,7 @@
 
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
-import type { GrowthCurve } from "../model.ts";
+import type { GrowthCurve } from "../charts.ts";
 import { h, onWidth, s } from "../lib/dom.ts";
 import { bytes, count, duration, number, percent } from "../lib/format.ts";
 import { frame } from "./frame.ts";

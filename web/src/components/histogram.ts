@@ -1,7 +1,7 @@
 /** Durations of DPCs or ISRs in classes, with the limit. */
 
 import { scaleLinear, scaleLog } from "d3-scale";
-import type { Bin, DurationHistogram } from "../model.ts";
+import type { Bin, DurationHistogram } from "../charts.ts";
 import { h, onWidth, s } from "../lib/dom.ts";
 import { border, count, duration, percent, share } from "../lib/format.ts";
 import { frame, picker, segmented } from "./frame.ts";

@@ -2,7 +2,7 @@
 
 import { scaleLinear } from "d3-scale";
 import { area, curveStepAfter } from "d3-shape";
-import type { Series, Timeline } from "../model.ts";
+import type { Series, Timeline } from "../charts.ts";
 import { h, onWidth, s, type Child } from "../lib/dom.ts";
 import { border, duration, percent, share } from "../lib/format.ts";
 import { frame } from "./frame.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { hashOf, open, servers, settled, sql, stop, tooWide, viewOf, violations } from "./harness.mjs";
+import { covered, hashOf, open, servers, settled, sql, stop, tooWide, viewOf, violations } from "./harness.mjs";
 
 after(stop);
 
@@ -84,6 +84,14 @@ test("two panels stand side by side and count the same part", demo, async () => 
   }
   assert.deepEqual(await violations(page), []);
   assert.deepEqual(await tooWide(page), []);
+  // There is half the room for what each panel can do.
+  for (const panel of ["files", "disk", "stacks", "threads", "events", "interrupts", "precise"]) {
+    await page.evaluate((hash) => (location.hash = hash), hashOf({ panel: panel === "files" ? "disk" : "files", beside: panel }));
+    await settled(page);
+    assert.deepEqual(await covered(page), [], panel);
+  }
+  await page.evaluate((hash) => (location.hash = hash), hashOf({ panel: "files", beside: "disk" }));
+  await settled(page);
   await page.getByRole("button", { name: "Swap sides" }).click();
   await settled(page);
   assert.deepEqual(await panes(), ["disk", "files"]);

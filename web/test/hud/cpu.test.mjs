@@ -108,3 +108,24 @@ test("lanes, tables and paths of threads by keys", there, async () => {
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("rows of drivers have a menu: durations, stacks, filter, track", there, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
+  const menu = async (grid, row, item) => {
+    const cell = page.getByRole(grid.role, { name: grid.name }).locator(`[data-cell="${row}:0"], [data-cell="0:${row}"]`).first();
+    await cell.scrollIntoViewIfNeeded();
+    await cell.click({ button: "right" });
+    const items = await page.locator("[role=menu] [role=menuitem]").allInnerTexts();
+    if (item) await page.locator("[role=menu] [role=menuitem]", { hasText: item }).click();
+    else await page.keyboard.press("Escape");
+    await settled(page);
+    return items.map((text) => text.split("\n")[0]);
+  };
+  const drivers = { role: "treegrid", name: "DPCs and ISRs by driver and routine" };
+  assert.deepEqual((await menu(drivers, 0, "Add track")).slice(0, 4), ["Show durations", "Add track", "Open stacks", "Filter"]);
+  await page.locator(".tl-title", { hasText: "DPCs of ndis.sys" }).waitFor();
+  assert.deepEqual((await menu({ role: "grid", name: "Drivers on the stacks of DPCs and ISRs" }, 0, "Open stacks")).slice(0, 2), ["Open stacks", "Filter"]);
+  assert.match(await page.locator("[data-part=found]").innerText(), /match/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { hashOf, kinds, open, panelTitles, settled, shot, stop, tooWide, viewOf, violations, visit } from "./harness.mjs";
+import { beyond, covered, hashOf, kinds, open, panelTitles, settled, shot, stop, tooWide, viewOf, violations, visit } from "./harness.mjs";
 
 after(stop);
 
@@ -26,7 +26,23 @@ for (const name of kinds) {
         await page.setViewportSize({ width, height });
         await settled(page);
         assert.deepEqual(await tooWide(page), [], `${title} at ${width}`);
+        assert.deepEqual(await covered(page), [], `${title} at ${width}`);
       }
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+  });
+}
+
+for (const name of kinds.filter((one) => ["dpc", "real"].includes(one))) {
+  test(`${name}: on a phone no panel reaches beyond the window, and nothing is covered`, async () => {
+    const { page, wrong, context } = await open(name, { viewport: { width: 390, height: 844 } });
+    const views = (await page.evaluate(() => window.etwhyPanels)).map((panel) => ({ panel }));
+    if (name === "dpc") views.push({ panel: "compare", other: { trace: 1, range: null } });
+    for (const view of views) {
+      await page.evaluate((hash) => (location.hash = hash), hashOf(view));
+      await settled(page);
+      assert.deepEqual([await beyond(page), await covered(page)], [[], []], view.panel);
     }
     assert.deepEqual(wrong, []);
     await context.close();

@@ -121,7 +121,7 @@ export async function settled(page) {
   // An answer may lead to the next question.
   for (let quiet = 0; quiet < 2; ) {
     await frames();
-    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about .bones"), null, { timeout: 60_000 });
+    await page.waitForFunction(() => (document.documentElement.dataset.awaited ?? "0") === "0" && !document.querySelector("main > .about .bones, .about.loading"), null, { timeout: 60_000 });
     await frames();
     const again = await page.evaluate(() => document.documentElement.dataset.awaited ?? "0");
     quiet = again === "0" ? quiet + 1 : 0;
@@ -169,5 +169,43 @@ export async function tooWide(page) {
   return page.evaluate(() => {
     const wide = document.documentElement.scrollWidth > innerWidth;
     return wide ? [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1).slice(0, 5).map((one) => one.outerHTML.slice(0, 120)) : [];
+  });
+}
+
+/** What lies over what can be clicked, by what it hides: texts of controls whose middle is somebody else's. What is scrolled out of sight does not count. */
+export async function covered(page) {
+  return page.evaluate(() => {
+    const seen = (one) => {
+      const box = one.getBoundingClientRect();
+      const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+      if (box.width < 2 || box.height < 2 || x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) return null;
+      for (let up = one.parentElement; up; up = up.parentElement) {
+        const style = getComputedStyle(up);
+        if (style.overflowX === "visible" && style.overflowY === "visible") continue;
+        const clip = up.getBoundingClientRect();
+        if (x < clip.left || x > clip.right || y < clip.top || y > clip.bottom) return null;
+      }
+      return [x, y];
+    };
+    const named = (one) => `${one.tagName.toLowerCase()} ${(one.getAttribute("aria-label") ?? one.textContent ?? "").trim().slice(0, 40)}`;
+    return [...document.querySelectorAll("main button, main select, main input, header button, header select, aside button")].flatMap((one) => {
+      if (!one.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return [];
+      const at = seen(one);
+      const top = at && document.elementFromPoint(...at);
+      const own = !top || one.contains(top) || top.contains(one) || top.closest("label")?.contains(one);
+      return own ? [] : [`${named(one)} under ${named(top)}`];
+    });
+  });
+}
+
+/** Texts and controls of a panel that reach beyond the window where nothing of their own scrolls: a row of tools, a heading, a table of facts. */
+export async function beyond(page) {
+  return page.evaluate(() => {
+    const scrolls = (one) => {
+      for (let up = one.parentElement; up && !up.matches(".panel, main"); up = up.parentElement) if (/auto|scroll|hidden|clip/.test(getComputedStyle(up).overflowX)) return true;
+      return false;
+    };
+    const alone = (one) => one.children.length === 0 && (one.textContent.trim() !== "" || one.matches("button, select, input"));
+    return [...document.querySelectorAll("main .panel *")].filter((one) => alone(one) && one.checkVisibility() && one.getBoundingClientRect().width > 1 && one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one)).map((one) => `${one.tagName.toLowerCase()} ${(one.textContent || one.getAttribute("aria-label") || "").trim().slice(0, 40)}`);
   });
 }

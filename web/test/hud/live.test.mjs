@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { fresh, servers, shot, start, startServer, stop, violations } from "./harness.mjs";
 
@@ -12,8 +15,8 @@ const skip = trace && process.env.ETWHY_PROGRAM ? false : "ETWHY_PROGRAM and ETW
 const LONG = 120_000;
 
 /** Opens the page of a replay without waiting for it to rest, which it does not before its end. */
-async function follow(speed) {
-  const name = await startServer(["live", "--replay", trace, "--speed", String(speed), "--window", "6s", "--port", "0"]);
+async function follow(speed, played = trace, window = "6s") {
+  const name = await startServer(["live", "--replay", played, "--speed", String(speed), "--window", window, "--port", "0"]);
   const browser = await start();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -89,6 +92,56 @@ test("windows that pass leave nothing behind on the page", { skip, timeout: 4 * 
   const windows = await windowOf(page);
   const grown = (await used()) - before;
   assert.ok(windows >= 8 && grown < 6e6, `${grown} bytes more after ${windows} windows`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a finding says which range it is of, and opens as the window shows it", { skip, timeout: 4 * LONG }, async () => {
+  // A flood of three seconds in ten: its last seconds show it before the whole window does.
+  const flood = join(mkdtempSync(join(tmpdir(), "etwhy-flood-")), "flood.etl");
+  const scenario = new URL("../../../crates/faces/live/tests/data/flood.toml", import.meta.url).pathname;
+  assert.equal(spawnSync(process.env.ETWHY_PROGRAM, ["synth", scenario, "-o", flood, "--quiet"]).status, 0);
+  // Slow enough that a machine with other work looks at the last seconds while they show it.
+  const { page, context, wrong } = await follow(0.25, flood, "60s");
+  // What each look at the page finds: its range in the mark, in words, and how long the window is.
+  const seen = () =>
+    page.evaluate(() => {
+      const length = (text) => {
+        const found = /(?:in|(?:%|s|:)) the last ([\d.]+)\u00a0(m?s)|in ([\d.]+)\u00a0(m?s) until/.exec(text);
+        return found ? Number(found[1] ?? found[3]) * ((found[2] ?? found[4]) === "ms" ? 0.001 : 1) : null;
+      };
+      return [...document.querySelectorAll("[data-episode]:not(.over)")].map((one) => ({ id: one.dataset.episode, range: one.dataset.range, seconds: length(one.querySelector(".when").textContent), words: one.textContent, opens: one.querySelector("button") !== null }));
+    });
+  const all = [];
+  const wait = async (range) => {
+    for (const begin = Date.now(); Date.now() - begin < LONG; await page.waitForTimeout(100)) {
+      const now = await seen();
+      all.push(...now);
+      const found = now.find((one) => one.id === "dpc.over-limit" && one.range === range);
+      if (found) return found;
+    }
+    throw new Error(`never of the range ${range}: ${JSON.stringify(all.slice(-5))}`);
+  };
+  const last = await wait("last");
+  assert.ok(last.seconds > 0 && last.seconds <= 3.001, JSON.stringify(last));
+  const whole = await wait("window");
+  assert.ok(whole.seconds > 3.001, JSON.stringify(whole));
+  for (const one of all) {
+    assert.ok(["last", "window"].includes(one.range), JSON.stringify(one));
+    assert.ok(one.seconds !== null && (one.range === "window" || one.seconds <= 3.001), JSON.stringify(one));
+  }
+  // What the window shows opens in the inspector.
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.waitForSelector("[data-live=paused]", { timeout: LONG });
+  const opening = page.locator("[data-episode]:has(button)");
+  const ids = await opening.evaluateAll((list) => list.map((one) => one.dataset.episode));
+  assert.ok(ids.includes("dpc.over-limit"), ids.join());
+  for (const [at, id] of ids.entries()) {
+    await opening.nth(at).locator("button").click();
+    await page.locator("aside code", { hasText: id }).waitFor({ timeout: LONG });
+  }
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.waitForSelector("[data-live=ended]", { timeout: LONG });
   assert.deepEqual(wrong, []);
   await context.close();
 });

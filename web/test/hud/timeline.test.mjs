@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { tableFromIPC } from "@uwdata/flechette";
-import { kinds, open, servers, settled, shot, sql, stop, viewOf, violations } from "./harness.mjs";
+import { hashOf, kinds, open, servers, settled, shot, sql, stop, viewOf, violations } from "./harness.mjs";
 
 after(stop);
 
@@ -144,5 +144,27 @@ test("a zoom that is still drawn belongs to the panel that is left, and a list t
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".flyout").count(), 0);
   assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("no panel asks a question twice, and the strip of the whole trace is asked for once", { skip: !servers.demo }, async () => {
+  const { page, context, url } = await open("demo");
+  let asked = [];
+  page.on("request", (request) => request.method() === "POST" && asked.push(`${request.url().slice(url.length)} ${request.postData()}`));
+  for (const panel of await page.evaluate(() => window.etwhyPanels)) {
+    asked = [];
+    await page.evaluate((hash) => (location.hash = hash), hashOf({ panel }));
+    await page.waitForSelector(`main[data-panel=${panel}]`);
+    await settled(page);
+    assert.deepEqual(asked.filter((one, at) => asked.indexOf(one) !== at || /"width":600|"findings":true/.test(one)), [], panel);
+  }
+  // Who comes back finds all of it, groups that stand open by themselves too.
+  for (const panel of ["disk", "network", "memory", "files", "threads", "stacks", "precise", "interrupts", "overview"]) {
+    asked = [];
+    await page.evaluate((hash) => (location.hash = hash), hashOf({ panel }));
+    await page.waitForSelector(`main[data-panel=${panel}]`);
+    await settled(page);
+    assert.deepEqual(asked, [], `back to ${panel}`);
+  }
   await context.close();
 });

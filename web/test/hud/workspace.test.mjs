@@ -355,3 +355,61 @@ test("findings stand on one scale: the share of the machine's CPU time, and wait
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test("every key figure has its line over time; what was not recorded says so", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  const tiles = await page.locator(".tile").evaluateAll((all) => all.map((one) => ({ title: one.querySelector(".label").textContent, line: one.querySelector("svg.mini path:last-child")?.getAttribute("d") ?? null })));
+  assert.equal(tiles.length, 6);
+  for (const { title, line } of tiles) assert.ok(line !== null && line.length > 100, title);
+  // Energy is estimated from CPU time, and so is its line.
+  assert.equal(tiles.find((one) => one.title === "Energy").line, tiles.find((one) => one.title === "CPU busy").line);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await settled(page);
+  assert.deepEqual(await page.locator(".tile .said").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)), []);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a figure that a trace lacks is not recorded, whatever part of it is shown", dpc, async () => {
+  const { page, wrong, context } = await open("dpc");
+  const [{ ready, switches }] = await sql("dpc", "SELECT count(ready_ns) AS ready, count(*) AS switches FROM cswitch");
+  assert.equal(ready, 0, `of ${switches} switches`);
+  const without = await page.locator(".tile", { has: page.locator(".value", { hasText: /^–/ }) }).evaluateAll((all) => all.map((one) => [one.querySelector(".label").textContent, one.querySelector(".said").textContent]));
+  assert.ok(without.length > 0);
+  for (const [title, said] of without) assert.equal(said, "not recorded", title);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("the search lists what is found for those who come back to it at once", demo, async () => {
+  const { page, wrong, context } = await open("demo");
+  for (const name of ["build.exe", "solver.exe", "build.exe"]) {
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type(name);
+    await page.waitForTimeout(300);
+    assert.ok((await page.locator("[role=option]").count()) > 0, name);
+    await page.keyboard.press("Escape");
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test("a row's menu has what the inspector can do with it, by mouse and by keys", dpc, async () => {
+  const { page, wrong, context } = await open("dpc", { hash: hashOf({ panel: "interrupts" }) });
+  const cell = page.getByRole("grid", { name: "Longest DPCs" }).locator("[data-cell='0:2']");
+  const items = () => page.locator("[role=menuitem]").allInnerTexts();
+  await cell.click({ button: "right" });
+  const shown = await items();
+  assert.deepEqual(shown.slice(0, 2), ["Show on time axis", "Open stacks"]);
+  await page.keyboard.press("Escape");
+  await cell.click();
+  await settled(page);
+  assert.deepEqual(shown, await page.locator("aside .actions button").allInnerTexts());
+  await page.keyboard.press("Shift+F10");
+  assert.deepEqual(await items(), shown);
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("menuitem", { name: "Open stacks" }).click();
+  await page.waitForSelector("main[data-panel=stacks]");
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

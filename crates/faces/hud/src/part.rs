@@ -6,6 +6,7 @@
 
 use crate::call::{Call, Fault};
 use crate::trace::Trace;
+use etwhy_analysis::operators::among::Among;
 use etwhy_analysis::pivot::{Condition, Op};
 use etwhy_analysis::stacks::{Matcher, TracePart};
 use etwhy_table::{ColumnSpec, Role, TableSpec};
@@ -19,7 +20,7 @@ pub struct Part {
     /// From (included) and to (not), ns.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// All must hold.
+    /// Of filters of one kind one must hold, of each kind; those that leave something out hold all.
     #[serde(default)]
     pub filters: Vec<Filter>,
 }
@@ -72,6 +73,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds, in the order of their conditions.
+    const ALL: [Kind; 5] = [Kind::Process, Kind::Thread, Kind::Cpu, Kind::Module, Kind::Frame];
+
     /// The word for people.
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,10 +142,22 @@ impl Part {
             (Some(_), None) => unused.push("range"),
             (None, _) => {}
         }
-        for filter in &self.filters {
-            match filter.column(spec) {
-                Some((column, op)) => push(column, op, filter.value.clone(), filter.not),
-                None => unused.push(filter.kind.name()),
+        for kind in Kind::ALL {
+            let of_kind: Vec<&Filter> = self.filters.iter().filter(|filter| filter.kind == kind).collect();
+            let Some((column, op)) = kind.column(spec).filter(|_| of_kind.iter().all(|f| f.fits())) else {
+                unused.extend((!of_kind.is_empty()).then_some(kind.name()));
+                continue;
+            };
+            let (out, wanted): (Vec<&Filter>, Vec<&Filter>) = of_kind.into_iter().partition(|f| f.not);
+            let values: Vec<Value> = wanted.iter().map(|filter| filter.value.clone()).collect();
+            match (values.as_slice(), op) {
+                ([], _) => {}
+                ([one], _) => push(column, op, one.clone(), false),
+                (_, Op::Eq) => push(column, Op::In, values.into(), false),
+                _ => push(column, op, values.into(), false),
+            }
+            for filter in out {
+                push(column, op, filter.value.clone(), true);
             }
         }
         (out, unused)
@@ -155,51 +171,64 @@ impl Part {
             to_ns: self.range.map(|[_, to]| to),
             ..TracePart::default()
         };
-        for filter in &self.filters {
-            let (list, rows) = match filter.kind {
-                Kind::Process => (&mut part.processes, count("process")),
-                Kind::Thread => (&mut part.threads, count("thread")),
-                Kind::Cpu => (&mut part.cpus, MOST_CPUS),
-                _ => continue,
-            };
-            let wanted = filter.value.as_u64().and_then(|id| usize::try_from(id).ok());
-            let list = list.get_or_insert_with(|| vec![true; rows]);
-            for (id, allowed) in list.iter_mut().enumerate() {
-                *allowed &= (Some(id) == wanted) != filter.not;
-            }
-        }
+        let mask = |kind: Kind, list: &mut Option<Vec<bool>>, rows: usize| {
+            let among = self.numbers(kind);
+            *list = (!among.is_empty()).then(|| (0i64..).take(rows).map(|id| among.has(Some(id))).collect());
+        };
+        mask(Kind::Process, &mut part.processes, count("process"));
+        mask(Kind::Thread, &mut part.threads, count("thread"));
+        mask(Kind::Cpu, &mut part.cpus, MOST_CPUS);
         part
     }
 
-    /// Frames that must be on stacks, and frames that must not.
+    /// Numbers that filters of a kind name.
+    pub fn numbers(&self, kind: Kind) -> Among {
+        let of_kind = self.filters.iter().filter(|filter| filter.kind == kind);
+        of_kind.filter_map(|filter| Some((filter.value.as_i64()?, !filter.not))).collect()
+    }
+
+    /// Names that filters of a kind name.
+    pub fn names(&self, kind: Kind) -> Among<&str> {
+        let of_kind = self.filters.iter().filter(|filter| filter.kind == kind);
+        of_kind.filter_map(|filter| Some((filter.value.as_str()?, !filter.not))).collect()
+    }
+
+    /// What must be on stacks, each with one of its frames, and frames that must not.
     pub fn frames(&self) -> (Vec<Matcher>, Vec<Matcher>) {
-        let of = |not: bool| {
-            let named = self
-                .filters
-                .iter()
-                .filter(move |f| f.not == not && matches!(f.kind, Kind::Module | Kind::Frame));
-            named.filter_map(|f| f.value.as_str()).map(Matcher::as_sql).collect()
-        };
-        (of(false), of(true))
+        let (mut focus, mut exclude) = (Vec::new(), Vec::new());
+        for kind in [Kind::Module, Kind::Frame] {
+            let names = self.names(kind);
+            let wanted: Vec<Matcher> = names.wanted().iter().copied().map(Matcher::as_sql).collect();
+            focus.extend((!wanted.is_empty()).then(|| Matcher::any(wanted)));
+            exclude.extend(names.unwanted().iter().copied().map(Matcher::as_sql));
+        }
+        (focus, exclude)
     }
 }
 
 impl Filter {
-    /// The column that it speaks of, and how it is compared.
-    fn column<'s>(&self, spec: &'s TableSpec) -> Option<(&'s ColumnSpec, Op)> {
-        let of_role = |role: Role| spec.columns.iter().find(|column| column.role == role);
-        let number = self.value.as_i64().is_some();
-        let text = self.value.as_str().is_some();
+    /// True if its value is one of its kind.
+    fn fits(&self) -> bool {
         match self.kind {
-            Kind::Process if number => Some((of_role(Role::Process)?, Op::Eq)),
-            Kind::Thread if number => Some((of_role(Role::Thread)?, Op::Eq)),
-            Kind::Cpu if number => Some((of_role(Role::Cpu)?, Op::Eq)),
-            Kind::Module if text => {
+            Kind::Process | Kind::Thread | Kind::Cpu => self.value.as_i64().is_some(),
+            Kind::Module | Kind::Frame => self.value.as_str().is_some(),
+        }
+    }
+}
+
+impl Kind {
+    /// The column that filters of this kind speak of, and how it is compared.
+    fn column(self, spec: &TableSpec) -> Option<(&ColumnSpec, Op)> {
+        let of_role = |role: Role| spec.columns.iter().find(|column| column.role == role);
+        match self {
+            Kind::Process => Some((of_role(Role::Process)?, Op::Eq)),
+            Kind::Thread => Some((of_role(Role::Thread)?, Op::Eq)),
+            Kind::Cpu => Some((of_role(Role::Cpu)?, Op::Eq)),
+            Kind::Module => {
                 let own = ["module", "driver"].iter().find_map(|name| spec.column(name));
                 own.map(|column| (column, Op::Eq)).or_else(|| Some((of_role(Role::Stack)?, Op::StackHas)))
             }
-            Kind::Frame if text => Some((of_role(Role::Stack)?, Op::StackHas)),
-            _ => None,
+            Kind::Frame => Some((of_role(Role::Stack)?, Op::StackHas)),
         }
     }
 }
@@ -266,6 +295,43 @@ mod tests {
         assert_eq!(unused, ["processor"]);
         let (sql, unused) = asked(&part, spec(&[("module", Role::Name)]));
         assert!(sql.ends_with("\nWHERE t.\"module\" = 'o''neil.sys'"), "{sql}");
-        assert_eq!(unused, ["range", "process", "frame", "processor"]);
+        assert_eq!(unused, ["range", "process", "processor", "frame"]);
+    }
+
+    #[test]
+    fn either_of_a_kind_and_all_kinds() {
+        let part = part(serde_json::json!({ "filters": [
+            { "kind": "process", "value": 3 },
+            { "kind": "module", "value": "a.sys" },
+            { "kind": "frame", "value": "a!b" },
+            { "kind": "process", "value": 5 },
+            { "kind": "module", "value": "b.sys" },
+            { "kind": "frame", "value": "c!d" },
+            { "kind": "process", "value": 7, "not": true },
+            { "kind": "process", "value": 9, "not": true },
+        ]}));
+        let columns = [("upid", Role::Process), ("module", Role::Name), ("stack_id", Role::Stack)];
+        let (sql, unused) = asked(&part, spec(&columns));
+        assert!(
+            sql.ends_with(
+                "WHERE t.\"upid\" IN (3, 5)\n  AND NOT coalesce(t.\"upid\" = 7, 0)\n  AND NOT coalesce(t.\"upid\" = 9, 0)\n  \
+                 AND t.\"module\" IN ('a.sys', 'b.sys')\n  \
+                 AND (stack_has(t.\"stack_id\", 'a!b') OR stack_has(t.\"stack_id\", 'c!d'))"
+            ),
+            "{sql}"
+        );
+        assert!(unused.is_empty(), "{unused:?}");
+        let (focus, exclude) = part.frames();
+        assert_eq!((focus.len(), exclude.len()), (2, 0));
+        let numbers = part.numbers(Kind::Process);
+        assert_eq!([3, 5, 7, 9, 11].map(|upid| numbers.has(Some(upid))), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn a_value_of_another_type_names_nobody() {
+        let part = part(serde_json::json!({ "filters": [{ "kind": "process", "value": "3" }] }));
+        let (sql, unused) = asked(&part, spec(&[("upid", Role::Process)]));
+        assert!(!sql.contains("WHERE"), "{sql}");
+        assert_eq!(unused, ["process"]);
     }
 }

@@ -1,6 +1,6 @@
 //! What threads and processes are called, and frames of stacks, for answers in JSON.
 
-use crate::part::{Filter, Kind, Part};
+use crate::part::{Kind, Part};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{Frames, WeightedStack};
 use etwhy_trace::catalog::{process::ProcessRow, thread::ThreadRow};
@@ -87,12 +87,6 @@ pub fn frames(trace: &Trace, stack: Option<i64>, most: usize) -> Option<FrameLis
     let more = frames.len() > most;
     frames.truncate(most);
     Some(FrameList { frames, more })
-}
-
-/// Filters by a number (`process`, `thread`, `cpu`), with the column that holds it.
-pub fn numbered<'p>(part: &'p Part, kind: Kind) -> impl Iterator<Item = (i64, bool)> + use<'p> {
-    let of_kind = part.filters.iter().filter(move |filter| filter.kind == kind);
-    of_kind.filter_map(|filter: &Filter| Some((filter.value.as_i64()?, !filter.not)))
 }
 
 /// Kinds of filters that a question has no use for.

@@ -65,7 +65,7 @@ pub fn screen(watch: &Watch, name: &str, local: Local) -> Option<Doc> {
         let worst = duration_ns(look.late.1);
         doc.note(
             Line::mark("late"),
-            format!("{} buffers came late, the worst by {worst}", thousands(look.late.0.into())),
+            format!("{} buffers, the worst by {worst}", thousands(look.late.0.into())),
         );
     }
     Some(doc)
@@ -102,15 +102,22 @@ fn findings(doc: &mut Doc, watch: &Watch, local: Local) {
     if history.lasting().is_empty() {
         doc.text("No finding in this window.");
     }
+    // Those of one range beside each other: it is named once.
+    let mut ranges: Vec<(String, Vec<&Episode>)> = Vec::new();
     for episode in history.lasting().iter().take(FINDINGS) {
-        doc.item(
-            Line::mark(episode.severity.name()).and(format!(
-                " {} ({})",
-                episode.said.headline,
-                since(episode, now, local)
-            )),
-            Vec::<Line>::new(),
-        );
+        let range = range_said(episode, now);
+        match ranges.iter_mut().find(|(known, _)| *known == range) {
+            Some((_, list)) => list.push(episode),
+            None => ranges.push((range, vec![episode])),
+        }
+    }
+    for (range, episodes) in ranges {
+        let the = if range.starts_with("the ") { "" } else { "the " };
+        doc.text(format!("Found in {the}{range}:"));
+        for episode in episodes {
+            let headline = format!(" {} ({})", episode.said.headline, began(episode, now, local));
+            doc.item(Line::mark(episode.severity.name()).and(headline), Vec::<Line>::new());
+        }
     }
     let more = history.lasting().len().saturating_sub(FINDINGS);
     if more > 0 {
@@ -121,19 +128,24 @@ fn findings(doc: &mut Doc, watch: &Watch, local: Local) {
     }
 }
 
-/// Since when a finding lasts, and what it is about: `began 14:03:07, 12.0 s ago; in the last 3.00 s`.
-pub fn since(episode: &Episode, now_unix_ns: i64, local: Local) -> String {
-    let ago = |unix_ns| duration_ns(now_unix_ns.saturating_sub(unix_ns));
+/// What a finding is about: `the last 3.00 s`.
+fn range_said(episode: &Episode, now_unix_ns: i64) -> String {
     let said = &episode.said;
     let length = said.to_unix_ns.saturating_sub(said.from_unix_ns);
-    let range = range_of(length, now_unix_ns.saturating_sub(said.to_unix_ns));
+    range_of(length, now_unix_ns.saturating_sub(said.to_unix_ns))
+}
+
+/// Since when a finding lasts: `began 14:03:07, 12.0 s ago`.
+fn began(episode: &Episode, now_unix_ns: i64, local: Local) -> String {
+    let ago = duration_ns(now_unix_ns.saturating_sub(episode.began_unix_ns));
     let quiet =
         episode.quiet_unix_ns.map_or_else(String::new, |at| format!(", not since {}", local.time(at)));
-    format!(
-        "began {}, {} ago{quiet}; in {range}",
-        local.time(episode.began_unix_ns),
-        ago(episode.began_unix_ns)
-    )
+    format!("began {}, {ago} ago{quiet}", local.time(episode.began_unix_ns))
+}
+
+/// Since when a finding lasts, and what it is about: `began 14:03:07, 12.0 s ago; in the last 3.00 s`.
+pub fn since(episode: &Episode, now_unix_ns: i64, local: Local) -> String {
+    format!("{}; in {}", began(episode, now_unix_ns, local), range_said(episode, now_unix_ns))
 }
 
 /// An ended finding in a sentence.

@@ -3,7 +3,6 @@
 import { count, duration, number, percent } from "../../../src/lib/format.ts";
 import { scaled, scaleOf } from "../../base/units.ts";
 import { visible } from "../../base/value.ts";
-import { inCores } from "../../state/finding.ts";
 import type { Card } from "../../state/inspect.ts";
 import { addFilter, look, set, setting, view } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
@@ -283,7 +282,7 @@ export function Whole() {
             <li key={`${one.id} ${one.culprit}`}>
               <span class={`changed ${one.changes[0]}`}>{CHANGED[one.changes[0] ?? ""] ?? one.changes[0]}</span> <Badge name={one.severity} />{" "}
               <span>
-                {visible(inCores(one.headline))} <code class="muted">{one.id}</code>
+                {visible(one.headline)} <code class="muted">{one.id}</code>
               </span>
             </li>
           ))}

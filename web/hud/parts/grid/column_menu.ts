@@ -5,6 +5,7 @@ import { copy } from "../box.tsx";
 import type { Item } from "../pivot/menu.tsx";
 import type { GridColumn } from "./column.ts";
 import { FORMATS, written, type Sheet } from "./copy.ts";
+import { counted } from "../../base/value.ts";
 
 export interface Of {
   column: GridColumn;
@@ -33,6 +34,6 @@ export function columnItems(of: Of): Item[] {
     { text: "Copy column", run: () => void copy(written({ titles: [column.title], rows: of.cells() }, "TSV"), "column") },
     ...FORMATS.map((format) => ({ text: `Copy table as ${format}`, run: () => void copy(written(of.sheet(), format), `table as ${format}`) })),
     ...(of.alone ? [] : [{ text: "Hide column", key: "h", run: () => of.setHidden([...hidden, column.id]) }]),
-    ...(hidden.length > 0 ? [{ text: `Show ${hidden.length} hidden ${hidden.length === 1 ? "column" : "columns"}`, run: () => of.setHidden([]) }] : []),
+    ...(hidden.length > 0 ? [{ text: `Show ${counted(hidden.length, "hidden column")}`, run: () => of.setHidden([]) }] : []),
   ];
 }

@@ -4,6 +4,7 @@ import { count, number } from "../../../src/lib/format.ts";
 import type { Cell } from "../../wire/rows.ts";
 import { copy } from "../box.tsx";
 import { FORMATS, written, type Sheet } from "./copy.ts";
+import { counted } from "../../base/value.ts";
 
 /** Columns of which the sums stand there. */
 const MOST = 4;
@@ -28,7 +29,7 @@ export function Foot(props: { sheet: Sheet; numbers: boolean[]; deeds: Deed[]; c
   return (
     <div class="grid-foot" role="status">
       <b>
-        {count(rows.length)} {rows.length === 1 ? "row" : "rows"} selected
+        {counted(rows.length, "row")} selected
       </b>
       {sums.slice(0, MOST).map((one) => (
         <span key={one.title}>
@@ -43,7 +44,7 @@ export function Foot(props: { sheet: Sheet; numbers: boolean[]; deeds: Deed[]; c
           </button>
         ))}
         {FORMATS.map((format) => (
-          <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${count(rows.length)} rows as ${format}`)}>
+          <button type="button" class="small" key={format} onClick={() => void copy(written(props.sheet, format), `${counted(rows.length, "row")} as ${format}`)}>
             {format === "TSV" ? "Copy TSV" : format}
           </button>
         ))}

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { MOMENTS, scaleOf, unitsOf } from "../../base/units.ts";
-import { show, visible } from "../../base/value.ts";
+import { counted, show, visible } from "../../base/value.ts";
 import { part } from "../../state/view.ts";
 import { useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
@@ -50,7 +50,7 @@ function Take(props: { left: number | null; of: number | null; can: boolean }) {
         Keep these rows
       </button>{" "}
       <span class="muted" role="status">
-        {props.of !== null && `${props.left === null ? "" : `${props.left.toLocaleString("en")} of `}${props.of.toLocaleString("en")} ${props.of === 1 ? "row" : "rows"}`}
+        {props.of !== null && `${props.left === null ? "" : `${props.left.toLocaleString("en")} of `}${counted(props.of, "row")}`}
       </span>
     </p>
   );

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { part } from "../../state/view.ts";
 import { pending } from "../../base/awaited.ts";
 import { tick } from "../../state/live.ts";
-import { useAnswer } from "../../wire/answer.ts";
+import { recalled, useAnswer } from "../../wire/answer.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { is, questions, valueName, type Condition, type Settings, type Shown } from "./model.ts";
@@ -25,8 +25,8 @@ export interface Line {
 
 const SOME = 1000;
 export const PARTS = 60;
-/** Groups that "Open all" opens. */
-const OPENED = 400;
+/** Groups that "Open all" opens, and those that open together and are kept for who comes back. */
+const [OPENED, KEPT] = [400, 8];
 const NONE: Map<string, Cell[]> = new Map();
 /** What nobody is charged with: last, as long as nobody sorts. */
 const NOBODY = /^(?:\[(?:idle|unattributed|not observed)\]|Idle(?: \(0\))?)$/i;
@@ -87,7 +87,12 @@ export function useLines(shown: Shown, kept: Settings, limit: number) {
       close();
       done = true;
     };
-    Promise.all(missing.map(async ([name, path]) => [name, await askRows("pivot", body(shown, kept, path), abort.signal)] as const)).then(
+    const below = (path: Cell[]) => {
+      const inner = body(shown, kept, path);
+      const run = () => askRows("pivot", inner, abort.signal);
+      return missing.length > KEPT ? run() : recalled(`below ${JSON.stringify(inner)}`, run);
+    };
+    Promise.all(missing.map(async ([name, path]) => [name, await below(path)] as const)).then(
       (found) => {
         if (!abort.signal.aborted) setChildren((before) => new Map([...(fresh ? [] : before), ...found]));
         setError(null);

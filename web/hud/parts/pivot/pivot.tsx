@@ -4,6 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { percent } from "../../../src/lib/format.ts";
 import { later } from "../../base/awaited.ts";
 import { bind } from "../../base/keys.ts";
 import { show } from "../../base/value.ts";
@@ -313,7 +314,7 @@ function Groups(props: {
     const [line, column] = [lines[row], columns[at]];
     if (!line || !column) return "";
     if (column.kind === "key") return name(line);
-    if (column.kind === "share") return `${share(line).toFixed(1)} %`;
+    if (column.kind === "share") return percent(share(line) / 100);
     if (column.kind === "spark") return sparkText(line.rows.text(line.row, "spark"), range, unit);
     const of = line.rows.column(column.id);
     const cell = line.rows.get(line.row, column.id);
@@ -354,7 +355,7 @@ function Groups(props: {
   return (
     <>
       <div class="totals" data-part="totals">
-        <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{facts.rows.toLocaleString("en")}</strong> rows
+        <strong>{groups.toLocaleString("en")}</strong> {groups === 1 ? "group" : "groups"} of <strong>{facts.rows.toLocaleString("en")}</strong> {facts.rows === 1 ? "row" : "rows"}
         {shown.values.map((value, at) => (value.fn === "count" && !value.column) || totals[at] === null || totals[at] === undefined ? null : (
           <span key={valueName(value)}>· {valueTitle(value)} {total(valueName(value), totals[at] ?? 0)}</span>
         ))}
@@ -399,7 +400,7 @@ function Groups(props: {
           draw={(row, at) => {
             const [line, column] = [lines[row], columns[at]];
             if (!line || !column) return null;
-            if (column.kind === "share") return <span class="share"><span class="fill" style={{ width: `${Math.max(0, Math.min(100, share(line)))}%` }} /><span>{share(line).toFixed(1)}{"\u00a0%"}</span></span>;
+            if (column.kind === "share") return <span class="share"><span class="fill" style={{ width: `${Math.max(0, Math.min(100, share(line)))}%` }} /><span>{percent(share(line) / 100)}</span></span>;
             if (column.kind === "spark") return <><Spark text={line.rows.text(line.row, "spark")} top={line.depth === 0 ? top : 0} /><span class="hidden-text">{text(row, at)}</span></>;
             if (column.kind === "key") return <>{coloured(shown.group[line.depth] ?? "") && <Swatch name={name(line)} />}<span data-knows={name(line)}>{name(line)}</span></>;
             return null;

@@ -4,7 +4,7 @@ import { visible } from "../../base/value.ts";
 import { paint } from "./colors.ts";
 import { settings } from "./model.ts";
 
-export function Legend(props: { keys: string[]; weight: (at: number) => number; security?: boolean }) {
+export function Legend(props: { keys: string[]; weight: (at: number) => number; security?: boolean; note?: string }) {
   const sums = new Map<string, number>();
   props.keys.forEach((key, at) => {
     if (key) sums.set(key, (sums.get(key) ?? 0) + props.weight(at));
@@ -16,7 +16,9 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
       {list.map(([key]) => (
         <span key={key}>
           <i class="swatch" aria-hidden="true" style={{ background: colors.fill(key) }} />
-          {visible(key)}
+          <span class="cut" title={visible(key)}>
+            {visible(key)}
+          </span>
         </span>
       ))}
       {sums.size > list.length && <span class="muted">and {sums.size - list.length} more</span>}
@@ -25,6 +27,7 @@ export function Legend(props: { keys: string[]; weight: (at: number) => number; 
           <i class="swatch security" aria-hidden="true" />[S] security product
         </span>
       )}
+      {props.note && <span class="muted note">{props.note}</span>}
     </div>
   );
 }

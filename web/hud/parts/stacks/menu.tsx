@@ -25,6 +25,7 @@ export function actions(at: Pointed): Action[] {
   }
   if (code) {
     add("f", "Focus on this function", () => takeStep({ op: "focus", function: label }));
+    add("o", "Only stacks with this function", () => takeStep({ op: "with", function: label }));
     add("m", "Merge function into its callers", () => takeStep({ op: "merge", function: label }));
     add("d", "Drop stacks with this function", () => takeStep({ op: "drop", function: label }));
     add("c", "Collapse what it calls (end stacks here)", () => takeStep({ op: "trim_below", function: label }));
@@ -55,6 +56,7 @@ export const GENERAL: Action[] = [
 export const KEYS: [string, string][] = [
   ["F", "focus on subtree"],
   ["f", "focus on function"],
+  ["o", "only stacks with the function"],
   ["m", "merge function into its callers"],
   ["M", "merge module"],
   ["d", "drop stacks with function"],

@@ -24,7 +24,9 @@ function Legend(props: { rows: Row[]; colors: Colors }) {
       {bands.slice(0, NAMES).map(({ band, at }) => (
         <span key={`${band.name} ${at}`}>
           <i class={isGuard(band.name) ? "swatch hatched" : "swatch"} style={{ backgroundColor: bandColor(band, at, props.colors) }} />
-          {visible(text(band.name))}
+          <span class="cut" title={visible(text(band.name))}>
+            {visible(text(band.name))}
+          </span>
         </span>
       ))}
     </span>

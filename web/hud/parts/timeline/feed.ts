@@ -106,6 +106,8 @@ export function want(pixels: number, both: boolean): void {
 const there = () => ["ready", "verdict"].includes(info.peek()?.stage ?? "");
 
 let reading = false;
+/** The trace that the strip and the findings are of: another panel's time axis is no reason to ask for them again. */
+let stripOf = -1;
 
 /** The whole as a strip, and where findings are. */
 async function once(trace: number, anew: boolean): Promise<void> {
@@ -125,8 +127,13 @@ async function once(trace: number, anew: boolean): Promise<void> {
   reading = false;
 }
 
+/** Time axes that are there, and how long one may be away: a panel's own ends before that of the next one begins. */
+let axes = 0;
+const AWAY_MS = 300;
+
 /** Follows view and window until the returned function is called. */
 export function startFeed(): () => void {
+  axes += 1;
   let [trace, number] = [-1, 0];
   const stops = [
     effect(() => {
@@ -141,6 +148,8 @@ export function startFeed(): () => void {
         data.value = null;
       }
       trace = now;
+      if (stripOf === now && overview.peek()) return;
+      stripOf = now;
       void once(now, true);
     }),
     effect(() => {
@@ -151,6 +160,7 @@ export function startFeed(): () => void {
   ];
   return () => {
     for (const stop of stops) stop();
-    abort?.abort();
+    axes -= 1;
+    setTimeout(() => axes === 0 && abort?.abort(), AWAY_MS);
   };
 }

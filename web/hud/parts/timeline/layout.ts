@@ -163,7 +163,7 @@ export function layout(lanes: Lane[], data: Lanes, settings: Settings, panel: st
         heading = mine;
         const count = cpus.filter((one) => (place.get(one.cpu) ?? "Processors") === mine).length;
         const about = heat === "interrupts" ? "DPC + ISR" : heat === "busy" ? "Busy" : "Running";
-        inside = open(mine, "cpu", mine === "Processors" ? `${about} by processor` : `${mine}: ${heat === "interrupts" ? about : about.toLowerCase()}`, `${count}`);
+        inside = open(mine, "cpu", mine === "Processors" ? `${about} by ${heat === "interrupts" ? "CPU" : "processor"}` : `${mine}: ${heat === "interrupts" ? about : about.toLowerCase()}`, `${count}`);
       }
       if (!inside && !pinned) continue;
       rows.push({ id: lane.id, block: "cpu", title: String(lane.cpu ?? lane.title), y, height: tall, lane, ...(heat ? { heat } : {}) });

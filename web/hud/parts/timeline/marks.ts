@@ -6,7 +6,7 @@ import { plainName, type Colors } from "./colors.ts";
 import { levelOf, type Row } from "./layout.ts";
 import type { Mark } from "./model.ts";
 
-const LETTER: Record<string, string> = { critical: "!!", warning: "!", notice: "i", info: "·" };
+const LETTER: Record<string, string> = { critical: "◆", warning: "▲", notice: "○", info: "•" };
 
 /** Where a mark is drawn: at least as wide as a hand can hit. */
 export function markBox(mark: Mark, x: (ns: number) => number): [number, number] {

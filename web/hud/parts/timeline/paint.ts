@@ -37,7 +37,9 @@ export function stripes(context: CanvasRenderingContext2D, color: string, back: 
 
 const faded = (band: Band, filters: Filter[]) => {
   const named = filters.filter((filter) => filter.kind === "process");
-  return named.length > 0 && band.upid !== null && named.some((filter) => (filter.value === band.upid) === (filter.not ?? false));
+  const is = (filter: Filter) => filter.value === band.upid;
+  const [wanted, others] = [named.filter((filter) => !filter.not), named.filter((filter) => filter.not)];
+  return named.length > 0 && band.upid !== null && ((wanted.length > 0 && !wanted.some(is)) || others.some(is));
 };
 
 /** Part of the way from one pixel's colour to another's. */

@@ -1,7 +1,7 @@
 /** Rows of tables as lanes: pivot tables over time, added to what the server draws itself. */
 
 import { count } from "../../../src/lib/format.ts";
-import { table } from "../../state/view.ts";
+import { ofInterrupts, table } from "../../state/view.ts";
 import { askRows } from "../../wire/api.ts";
 import type { Cell, Rows } from "../../wire/rows.ts";
 import { show } from "../../base/value.ts";
@@ -28,7 +28,8 @@ interface Part {
 
 async function read(track: Track, part: Part, parts: number, signal: AbortSignal): Promise<Rows> {
   const group = [track.under, track.by].filter((one): one is string => one !== undefined);
-  return askRows("pivot", { ...part, table: track.table, where: track.where ?? [], group, values: [track.sum ? { column: track.sum, fn: "sum" } : { fn: "count" }], sort: [], limit: track.apart ?? BANDS, spark: parts }, signal);
+  const filters = ["dpc", "isr"].includes(track.table) ? ofInterrupts(part.filters) : part.filters;
+  return askRows("pivot", { ...part, filters, table: track.table, where: track.where ?? [], group, values: [track.sum ? { column: track.sum, fn: "sum" } : { fn: "count" }], sort: [], limit: track.apart ?? BANDS, spark: parts }, signal);
 }
 
 /** What people read of a key. */

@@ -173,14 +173,26 @@ fn states_are_those_of_sql() {
     }
 }
 
-/// Pieces of a path, as both sides tell them.
-fn pieces(list: &Value) -> Vec<String> {
-    let piece = |p: &Value| {
+/// Pieces of a path, as both sides tell them. What interrupts took of a piece stands before it on one side only.
+fn pieces(list: &Value, threads: &Value) -> Vec<String> {
+    let tid_of = |utid: &Value| {
+        let thread = threads.list().iter().find(|thread| thread["utid"] == *utid);
+        thread.map_or(Value::Null, |thread| thread["tid"].clone())
+    };
+    let mut interrupted = 0;
+    let mut out = Vec::new();
+    for p in list.list() {
+        let dur = p["dur_ns"].int() + std::mem::take(&mut interrupted);
+        if p["kind"] == "interrupt" {
+            interrupted = dur;
+            continue;
+        }
         let reason = p.get("reason").or(p.get("wait_reason")).unwrap();
         let in_dpc = p.get("in_dpc").or(p.get("readied_in_dpc")).unwrap();
-        format!("{} {} {} {} {reason} {in_dpc}", p["start_ns"], p["dur_ns"], p["kind"], p["depth"])
-    };
-    list.list().iter().map(piece).collect()
+        let tid = p.get("tid").cloned().unwrap_or_else(|| tid_of(&p["utid"]));
+        out.push(format!("{} {dur} {} {} {tid} {reason} {in_dpc}", p["start_ns"], p["kind"], p["depth"]));
+    }
+    out
 }
 
 #[test]
@@ -198,9 +210,13 @@ fn paths_are_those_of_the_trace_reader() {
         ("locks", locks),
         ("busy", scenario("clean_busy_machine")),
         ("inversion", scenario("findings/cpu.priority-inversion")),
+        // A window asks two services at once and waits for one after the other.
+        ("fork", scenario("hard/hang-behind-two-overlapping-answers")),
+        ("fork", scenario("hard/hang-behind-two-overlapping-answers-without-stacks")),
+        ("fork", scenario("hard/hang-behind-a-fork-whose-quicker-branch-holds-the-lock")),
     ] {
         let trace = folder.path().join(format!("{name}.etl"));
-        ETWHY.synth(&file, &trace, &["--scale", "0.1"]);
+        ETWHY.synth(&file, &trace, &["--scale", if name == "fork" { "1" } else { "0.1" }]);
         let server = Server::start(&trace);
         let path = trace.str();
         let known: Value = serde_json::from_str(&ETWHY.run(&["path", path, "-q", "--json"])).unwrap();
@@ -213,7 +229,11 @@ fn paths_are_those_of_the_trace_reader() {
             let utid = &all["threads"][0]["utid"];
             let body = json!({ "range": [from, from + length], "thread": utid, "limit": 100_000 });
             let answer = server.ask("path", &body);
-            assert_eq!(pieces(&answer["pieces"]), pieces(&hang["links"]), "{name} {body}");
+            assert_eq!(
+                pieces(&answer["pieces"], &answer["threads"]),
+                pieces(&hang["links"], &json!([])),
+                "{name} {body}"
+            );
             compared.0 += 1;
         }
         let busiest = server.ask("thread_states", &json!({ "sort": "switches" }));
@@ -228,7 +248,11 @@ fn paths_are_those_of_the_trace_reader() {
                 assert_eq!(asked.len(), 1, "{name} {tid}");
                 let answer =
                     server.ask("path", &json!({ "range": [from, to], "thread": utid, "limit": 100_000 }));
-                assert_eq!(pieces(&answer["pieces"]), pieces(&asked[0]["links"]), "{name} {tid} {from}");
+                assert_eq!(
+                    pieces(&answer["pieces"], &answer["threads"]),
+                    pieces(&asked[0]["links"], &json!([])),
+                    "{name} {tid} {from}"
+                );
                 let sums = |list: &Value| list.list().iter().map(|c| c["dur_ns"].int()).sum::<i64>();
                 assert_eq!(sums(&answer["causes"]), to - from, "{name} {tid}");
                 compared.1 += 1;

@@ -264,9 +264,18 @@ fn the_verdict_of_a_range_is_that_of_why() {
         let process = serde_json::json!({ "trace": 0, "filters": [{ "kind": "process", "value": 0 }, { "kind": "cpu", "value": 0 }] });
         let of_process = server.ask("verdict", &process).json();
         assert!(
-            of_process["process"]["name"].is_string()
+            of_process["processes"][0]["name"].is_string()
                 && of_process["unused"] == serde_json::json!(["processor"])
         );
+        // Two processes are either of them; one that is excluded is neither.
+        let filter = |n: i64, not: bool| serde_json::json!({ "kind": "process", "value": n, "not": not });
+        let ask = |filters: Vec<serde_json::Value>| {
+            server.ask("verdict", &serde_json::json!({ "trace": 0, "filters": filters })).json()
+        };
+        let (both, one) = (ask(vec![filter(0, false), filter(1, false)]), ask(vec![filter(0, true)]));
+        assert_eq!(both["processes"].as_array().map(Vec::len), Some(2), "{both}");
+        assert_eq!(one["processes"].as_array().map(Vec::len), Some(0), "{one}");
+        assert_eq!(one["excluded"][0], of_process["processes"][0], "{one}");
     }
 }
 

@@ -92,8 +92,8 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let range = part.range.unwrap_or([extent.first_ns, extent.end_ns]);
     let ask = Ask {
         grid: Grid::covering(range, extent, body.width.clamp(1, MOST)),
-        processes: who::numbered(&part, Speaks::Process).collect(),
-        cpus: who::numbered(&part, Speaks::Cpu).collect(),
+        processes: part.numbers(Speaks::Process),
+        cpus: part.numbers(Speaks::Cpu),
         modes: body.modes,
         given_up: &|| call.cancel.is_set(),
     };

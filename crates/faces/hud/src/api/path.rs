@@ -92,14 +92,14 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let links = path_of(&trace.db, trace.switches(), body.thread, range, || !call.cancel.is_set());
     call.cancel.check()?;
     // The longest pieces, in their order.
-    let length = |link: &Link<'_>| link.range.1.saturating_sub(link.range.0);
+    let length = |link: &Link| link.range.1.saturating_sub(link.range.0);
     let mut places: Vec<usize> = (0..links.len()).collect();
     if places.len() > body.limit {
         places.sort_by_key(|&place| std::cmp::Reverse(links.get(place).map_or(0, length)));
         places.truncate(body.limit);
         places.sort_unstable();
     }
-    let piece = |link: &Link<'_>| PathPiece {
+    let piece = |link: &Link| PathPiece {
         start_ns: link.range.0,
         dur_ns: length(link),
         kind: link.kind,
@@ -115,7 +115,7 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
     let mut sums = causes(&links);
     let total = sums.len();
     sums.truncate(MOST_CAUSES);
-    let cause = |cause: &etwhy_analysis::states::path::Cause<'_>| PathCause {
+    let cause = |cause: &etwhy_analysis::states::path::Cause| PathCause {
         kind: cause.kind,
         utid: cause.utid,
         reason: cause.reason.map(str::to_owned),

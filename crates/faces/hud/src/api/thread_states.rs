@@ -95,19 +95,14 @@ pub(super) fn choice(call: &Call<'_>, part: &Part) -> Result<threads::Choice, Fa
         range: (from, to),
         processes: masks.processes,
         threads: masks.threads,
-        cpus: who::numbered(part, Kind::Cpu).collect(),
+        cpus: part.numbers(Kind::Cpu),
     })
 }
 
 /// They as conditions.
 fn conditions(part: &Part) -> Vec<String> {
     let columns = [(Kind::Process, "new_upid"), (Kind::Thread, "new_utid"), (Kind::Cpu, "cpu")];
-    let of = |(kind, column): (Kind, &'static str)| {
-        who::numbered(part, kind).map(move |(value, is)| match is {
-            true => format!("{column} = {value}"),
-            false => format!("{column} IS NOT {value}"),
-        })
-    };
+    let of = |(kind, column): (Kind, &'static str)| part.numbers(kind).sql(column);
     columns.into_iter().flat_map(of).collect()
 }
 

@@ -16,8 +16,8 @@ use ts_rs::TS;
 /// Declaration.
 pub static ENDPOINT: Endpoint = Endpoint {
     name: "verdict",
-    about: "body: range, filters (a process). What `etwhy why --top 20 --from --to --json` says of the range (the trace is read again for it), and \
-            which findings name the process",
+    about: "body: range, filters (processes). What `etwhy why --top 20 --from --to --json` says of the range (the trace is read again for it), and \
+            which findings name these processes",
     work: Work::Reading,
     answer,
 };
@@ -30,11 +30,13 @@ pub(crate) struct Verdict {
     range: Option<[i64; 2]>,
     #[ts(type = "Report")]
     report: Report,
-    /// Whom the findings below name, if a filter says so.
-    process: Option<Process>,
-    /// Findings that name this process, with the numbers of their hits.
+    /// Whom the findings below name, if a filter says so: one of them each.
+    processes: Vec<Process>,
+    /// Whom they do not name.
+    excluded: Vec<Process>,
+    /// Findings that name such a process, with the numbers of their hits.
     named: Vec<Named>,
-    /// Findings that are of the machine, not of a process: the filter says nothing of them.
+    /// Findings that are of the machine, not of a process: filters say nothing of them.
     machine_wide: Vec<String>,
     /// Filters that do not apply to a verdict.
     unused: Vec<&'static str>,
@@ -55,13 +57,15 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
         None => trace.report.clone(),
         Some(range) => (*verdict_of(&trace, range, &call.cancel)?).clone(),
     };
-    let wanted = part.filters.iter().find(|filter| filter.kind == Kind::Process && !filter.not);
-    let upid = wanted.and_then(|filter| filter.value.as_i64());
-    let process = upid.and_then(|upid| identity::process(&trace, upid));
+    let asked = part.numbers(Kind::Process);
+    let known = |numbers: &[i64]| -> Vec<(i64, Process)> {
+        numbers.iter().filter_map(|&upid| Some((upid, identity::process(&trace, upid)?))).collect()
+    };
+    let (wanted, excluded) = (known(asked.wanted()), known(asked.unwanted()));
     let (mut named, mut machine_wide) = (Vec::new(), Vec::new());
-    if let (Some(upid), Some(process)) = (upid, &process) {
+    if !wanted.is_empty() || !excluded.is_empty() {
         for outcome in &report.findings {
-            match hits_of(outcome, upid, process) {
+            match hits_of(outcome, &wanted, &excluded) {
                 _ if outcome.hits.is_empty() => {}
                 None => machine_wide.push(outcome.id.clone()),
                 Some(hits) if hits.is_empty() => {}
@@ -69,10 +73,12 @@ fn answer(call: &Call<'_>) -> Result<Reply, Fault> {
             }
         }
     }
+    let people = |list: Vec<(i64, Process)>| list.into_iter().map(|(_, process)| process).collect();
+    let (processes, excluded) = (people(wanted), people(excluded));
     let mut unused: Vec<&'static str> =
         part.filters.iter().map(|f| f.kind).filter(|kind| *kind != Kind::Process).map(Kind::name).collect();
     unused.dedup();
-    Reply::json(&Verdict { range: part.range, report, process, named, machine_wide, unused })
+    Reply::json(&Verdict { range: part.range, report, processes, excluded, named, machine_wide, unused })
 }
 
 /// The verdict of a range, kept for whoever asks again.
@@ -84,9 +90,8 @@ pub(super) fn verdict_of(trace: &Trace, [from, to]: [i64; 2], cancel: &Cancel) -
     })
 }
 
-/// Hits that name a process; none if none of them names any.
-fn hits_of(outcome: &Outcome, upid: i64, process: &Process) -> Option<Vec<usize>> {
-    let called = format!("{} ({})", process.name, process.pid);
+/// Hits that name a process that is wanted and none that is excluded; none if no hit names any process.
+fn hits_of(outcome: &Outcome, wanted: &[(i64, Process)], excluded: &[(i64, Process)]) -> Option<Vec<usize>> {
     let number = |hit: &Hit| match hit.values.get("upid") {
         Some(Cell::I64(n)) => Some(*n),
         _ => None,
@@ -95,10 +100,17 @@ fn hits_of(outcome: &Outcome, upid: i64, process: &Process) -> Option<Vec<usize>
     if !outcome.hits.iter().any(names) {
         return None;
     }
-    let is = |hit: &Hit| match number(hit) {
-        Some(number) => number == upid,
+    let is = |hit: &Hit, (upid, process): &(i64, Process)| match number(hit) {
+        Some(number) => number == *upid,
         // Without a number a name means all instances of that name.
-        None => names(hit) && (hit.culprit == called || hit.culprit.eq_ignore_ascii_case(&process.name)),
+        None => {
+            let called = format!("{} ({})", process.name, process.pid);
+            names(hit) && (hit.culprit == called || hit.culprit.eq_ignore_ascii_case(&process.name))
+        }
     };
-    Some(outcome.hits.iter().enumerate().filter(|(_, hit)| is(hit)).map(|(at, _)| at).collect())
+    let counts = |hit: &Hit| {
+        let among = |list: &[(i64, Process)]| list.iter().any(|one| is(hit, one));
+        (wanted.is_empty() || among(wanted)) && !among(excluded)
+    };
+    Some(outcome.hits.iter().enumerate().filter(|(_, hit)| counts(hit)).map(|(at, _)| at).collect())
 }

@@ -7,8 +7,7 @@ use crate::call::{Call, Fault};
 use crate::part::{Kind, Part};
 use crate::trace::Trace;
 use etwhy_analysis::stacks::{
-    Builder, Class, Folding, GroupBy, MAX_FOCUS, METRICS, Matcher, Metric, Ordered, Step, TracePart, View,
-    Weighed,
+    Builder, Class, Folding, GroupBy, METRICS, Matcher, Metric, Ordered, Step, TracePart, View, Weighed,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,6 +76,9 @@ pub enum StepBody {
     /// Code of Windows is left out.
     Mine,
 }
+
+/// Filters that somebody may set.
+const MOST_FILTERS: usize = 1000;
 
 /// Steps that somebody may take.
 const MOST_STEPS: usize = 100;
@@ -182,7 +184,7 @@ impl Asked {
             }
         }
         let (focus, exclude) = of.frames();
-        if question.steps.len() > MOST_STEPS || focus.len() > MAX_FOCUS {
+        if question.steps.len() > MOST_STEPS || of.filters.len() > MOST_FILTERS {
             return Err(Fault::wrong("too many steps or filters"));
         }
         let folding = Folding { focus, exclude, ..Folding::default() };
@@ -233,8 +235,19 @@ impl Asked {
     /// If nobody waits any more.
     pub fn builder(&self, call: &Call<'_>) -> Result<Builder<'_>, Fault> {
         let db = &self.trace.db;
-        let weighed = weighed(call, &self.trace, &self.metric)?;
         let mut builder = Builder::new(db, self.trace.frames(), &self.view);
+        let by_thread = |group: &GroupBy| matches!(group, GroupBy::Thread | GroupBy::Service);
+        let whole = self.part.of_sums() && !self.view.groups.iter().any(by_thread);
+        let sums = self.metric.sums().filter(|sums| whole && self.trace.rows_of(&sums.table.name) > 0);
+        if let Some(sums) = sums {
+            sums.each(db, &mut |weight| {
+                if self.part.has(&weight) {
+                    builder.add(&weight);
+                }
+            });
+            return Ok(builder);
+        }
+        let weighed = weighed(call, &self.trace, &self.metric)?;
         match weighed.as_ref() {
             Some(weighed) => weighed.each_of(&self.part, &mut |weight| builder.add(&weight)),
             None => self.metric.each_of(db, &self.part, &mut |weight| {

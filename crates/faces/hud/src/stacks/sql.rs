@@ -23,26 +23,12 @@ pub fn query(
     if let (Some([from, to]), Some(ts)) = (part.range, rows.ts) {
         conditions.push(format!("{0} >= {from} AND {0} < {to}", quoted(ts)));
     }
-    for filter in &part.filters {
-        let column = match filter.kind {
-            Kind::Process => rows.upid,
-            Kind::Thread => rows.utid,
-            Kind::Cpu => rows.cpu,
-            Kind::Module | Kind::Frame => {
-                // DPCs have a part of their stacks only, and the stacks of some system calls are not recorded.
-                if rows.class != Some(Class::Thread) || rows.frame.is_some() {
-                    return None;
-                }
-                let pattern = quoted_text(filter.value.as_str()?);
-                let condition = format!("stack_has({}, {pattern})", quoted(rows.stack?));
-                conditions.push(if filter.not { format!("NOT coalesce({condition}, 0)") } else { condition });
-                continue;
-            }
-        };
-        if unused.contains(&filter.kind.name()) {
+    for (kind, column) in [(Kind::Process, rows.upid), (Kind::Thread, rows.utid), (Kind::Cpu, rows.cpu)] {
+        let numbers = part.numbers(kind);
+        if numbers.is_empty() || unused.contains(&kind.name()) {
             continue;
         }
-        if filter.kind != Kind::Cpu {
+        if kind != Kind::Cpu {
             // DPCs and ISRs are nobody's.
             match rows.class {
                 Some(Class::Thread) => {}
@@ -50,9 +36,29 @@ pub fn query(
                 None => conditions.push("NOT in_dpc AND NOT in_isr".to_owned()),
             }
         }
-        let is = format!("{} = {}", quoted(column?), filter.value.as_i64()?);
+        let column = quoted(column?);
+        conditions.extend(numbers.wanted_sql(&column));
         // Rows of nobody are in no process that is not this one either.
-        conditions.push(if filter.not { format!("NOT {is}") } else { is });
+        conditions.extend(numbers.unwanted().iter().map(|number| format!("NOT {column} = {number}")));
+    }
+    for kind in [Kind::Module, Kind::Frame] {
+        let names = part.names(kind);
+        if names.is_empty() {
+            continue;
+        }
+        // DPCs have a part of their stacks only, and the stacks of some system calls are not recorded.
+        if rows.class != Some(Class::Thread) || rows.frame.is_some() {
+            return None;
+        }
+        let stack = quoted(rows.stack?);
+        let has = |name: &&str| format!("stack_has({stack}, {})", quoted_text(name));
+        let wanted: Vec<String> = names.wanted().iter().map(has).collect();
+        match wanted.as_slice() {
+            [] => {}
+            [one] => conditions.push(one.clone()),
+            some => conditions.push(format!("({})", some.join(" OR "))),
+        }
+        conditions.extend(names.unwanted().iter().map(|name| format!("NOT coalesce({}, 0)", has(name))));
     }
     let conditions =
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };

@@ -3,9 +3,11 @@
 use crate::findings::{asked, tables_of};
 use crate::growing::{Growing, all_tables, batch, difference, drawn, follow, followed, options};
 use crate::growing_segments::written;
+use etwhy_live::view::{Local, screen};
 use etwhy_live::{FollowOptions, Follower, Looks, Range, StopWhen, Watch, no_schemas};
 use etwhy_table::Memory;
 use etwhy_trace::Symbols;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const S: i64 = 1_000_000_000;
@@ -50,6 +52,16 @@ fn a_flood_that_begins_amid_a_minute_is_seen_within_two_seconds() {
             assert_eq!(episode.said.range, Range::Last);
             // Without symbols nobody knows what the filter hands on.
             assert!(episode.said.headline.contains("ndis.sys"), "{}", episode.said.headline);
+            // The screen names each range once, above what was found in it.
+            let shown = screen(&watch, "flood.etl", Local { offset_ns: 0 }).unwrap();
+            let shown = etwhy_doc::markdown::render(&shown);
+            let heads: Vec<&str> = shown.lines().filter(|line| line.starts_with("Found in ")).collect();
+            let known: BTreeSet<&str> = heads.iter().copied().collect();
+            assert_eq!(heads.len(), known.len(), "{shown}");
+            // What the newest look no longer saw is of a range before it: how often one looks depends on the machine.
+            let is_old = shown.contains("not since");
+            assert!(is_old || heads.iter().any(|head| head.contains("the last")), "{shown}");
+            assert!(shown.contains("longer than 100") && !shown.contains("; in the last"), "{shown}");
         }
     }
     let seen = seen.expect("not found");

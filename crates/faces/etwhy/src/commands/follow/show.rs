@@ -144,6 +144,17 @@ impl Show {
     }
 }
 
+/// As many lines as there is room for; how many are left out is said.
+fn fitted(page: &str, rows: usize) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    if lines.len() <= rows {
+        return lines.join("\n");
+    }
+    let kept = rows.saturating_sub(1);
+    let shown = lines.iter().take(kept).copied().collect::<Vec<_>>().join("\n");
+    format!("{shown}\n… {} more lines: a higher window shows them", lines.len().saturating_sub(kept))
+}
+
 impl Sink for Show {
     fn nothing_yet(&mut self) -> anyhow::Result<()> {
         if self.terminal {
@@ -170,8 +181,7 @@ impl Sink for Show {
             let Some(screen) = screen(watch, &self.name, self.local) else { return Ok(()) };
             let page = text(&screen);
             let rows = terminal_size::terminal_size().map_or(40, |(_, rows)| usize::from(rows.0));
-            let shown: Vec<&str> = page.lines().take(rows.saturating_sub(1).max(5)).collect();
-            writeln!(out, "{CLEAR}{}", shown.join("\n"))?;
+            writeln!(out, "{CLEAR}{}", fitted(&page, rows.saturating_sub(1).max(5)))?;
         } else {
             for told in self.lines(look, watch) {
                 writeln!(out, "{}", sanitize(&told))?;
@@ -209,5 +219,16 @@ fn plain(cell: &etwhy_sql::Cell) -> String {
         etwhy_sql::Cell::F64(number) => format!("{number:.1}"),
         etwhy_sql::Cell::Text(text) => text.clone(),
         etwhy_sql::Cell::Null => "?".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    #[test]
+    fn what_a_low_window_cuts_off_is_counted() {
+        assert_eq!(fitted("a\nb\nc\n", 3), "a\nb\nc");
+        assert_eq!(fitted("a\nb\nc\nd\ne", 3), "a\nb\n… 3 more lines: a higher window shows them");
     }
 }
