@@ -97,11 +97,11 @@ test("windows that pass leave nothing behind on the page", { skip, timeout: 4 * 
 });
 
 test("a finding says which range it is of, and opens as the window shows it", { skip, timeout: 4 * LONG }, async () => {
-  // A flood of three seconds in ten: its last seconds show it before the whole window does.
+  // A flood of three seconds in twelve. That its last seconds show it within two is tested where time is the trace's (crates/faces/live);
+  // a machine with other work may see it in the whole window first.
   const flood = join(mkdtempSync(join(tmpdir(), "etwhy-flood-")), "flood.etl");
   const scenario = new URL("../../../crates/faces/live/tests/data/flood.toml", import.meta.url).pathname;
   assert.equal(spawnSync(process.env.ETWHY_PROGRAM, ["synth", scenario, "-o", flood, "--quiet"]).status, 0);
-  // Slow enough that a machine with other work looks at the last seconds while they show it.
   const { page, context, wrong } = await follow(0.25, flood, "60s");
   // What each look at the page finds: its range in the mark, in words, and how long the window is.
   const seen = () =>
@@ -113,34 +113,28 @@ test("a finding says which range it is of, and opens as the window shows it", { 
       return [...document.querySelectorAll("[data-episode]:not(.over)")].map((one) => ({ id: one.dataset.episode, range: one.dataset.range, seconds: length(one.querySelector(".when").textContent), words: one.textContent, opens: one.querySelector("button") !== null }));
     });
   const all = [];
-  const wait = async (range) => {
-    for (const begin = Date.now(); Date.now() - begin < LONG; await page.waitForTimeout(100)) {
-      const now = await seen();
-      all.push(...now);
-      const found = now.find((one) => one.id === "dpc.over-limit" && one.range === range);
-      if (found) return found;
-    }
-    throw new Error(`never of the range ${range}: ${JSON.stringify(all.slice(-5))}`);
-  };
-  const last = await wait("last");
-  assert.ok(last.seconds > 0 && last.seconds <= 3.001, JSON.stringify(last));
-  const whole = await wait("window");
-  assert.ok(whole.seconds > 3.001, JSON.stringify(whole));
+  const inWindow = (one) => one.id === "dpc.over-limit" && one.range === "window";
+  for (const begin = Date.now(); !all.some(inWindow); await page.waitForTimeout(100)) {
+    assert.ok(Date.now() - begin < LONG, `never of the whole window: ${JSON.stringify(all.slice(-5))}`);
+    all.push(...(await seen()));
+  }
   for (const one of all) {
     assert.ok(["last", "window"].includes(one.range), JSON.stringify(one));
-    assert.ok(one.seconds !== null && (one.range === "window" || one.seconds <= 3.001), JSON.stringify(one));
+    assert.ok(one.seconds > 0 && (one.range === "window" || one.seconds <= 3.001), JSON.stringify(one));
   }
-  // What the window shows opens in the inspector.
-  await page.getByRole("button", { name: "Pause" }).click();
-  await page.waitForSelector("[data-live=paused]", { timeout: LONG });
+  assert.ok(all.find(inWindow).seconds > 3.001, JSON.stringify(all.find(inWindow)));
+  // What the window shows opens in the inspector. Which findings last goes on being told meanwhile, so each is sought by its name.
+  // A replay that has ended by now has nothing to pause.
+  await page.getByRole("button", { name: "Pause" }).click({ timeout: 5_000 }).catch(() => undefined);
+  await page.waitForSelector("[data-live=paused], [data-live=ended]", { timeout: LONG });
   const opening = page.locator("[data-episode]:has(button)");
-  const ids = await opening.evaluateAll((list) => list.map((one) => one.dataset.episode));
-  assert.ok(ids.includes("dpc.over-limit"), ids.join());
-  for (const [at, id] of ids.entries()) {
-    await opening.nth(at).locator("button").click();
+  await page.locator("[data-episode='dpc.over-limit'] button").first().waitFor({ timeout: LONG });
+  for (const id of new Set(await opening.evaluateAll((list) => list.map((one) => one.dataset.episode)))) {
+    await page.locator(`[data-episode='${id}'] button`).first().click();
     await page.locator("aside code", { hasText: id }).waitFor({ timeout: LONG });
   }
-  await page.getByRole("button", { name: "Go on" }).click();
+  const goOn = page.getByRole("button", { name: "Go on" });
+  if (await goOn.isVisible()) await goOn.click();
   await page.waitForSelector("[data-live=ended]", { timeout: LONG });
   assert.deepEqual(wrong, []);
   await context.close();
