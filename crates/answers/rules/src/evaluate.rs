@@ -270,6 +270,7 @@ impl Outcome {
 
 /// A finding may come from anybody: its queries have limits wherever it is asked.
 fn rows_of(engine: &Engine, rule: &Rule, sql: &str, turn: &Turn) -> Result<Table, SqlError> {
+    engine.keep_views(sql, &turn.limits())?;
     Ok(engine.query_within(&rule.id, sql, usize::MAX, &turn.limits())?.0)
 }
 

@@ -19,6 +19,7 @@ mod error;
 pub mod function;
 pub mod functions;
 mod groups;
+mod kept;
 mod kernel;
 mod limits;
 pub mod matching;
@@ -48,6 +49,7 @@ use etwhy_vtab::Connection;
 use rusqlite::Statement;
 use rusqlite::limits::Limit;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -95,6 +97,8 @@ pub struct Engine {
     /// A column that a query read is not there.
     missed: Arc<AtomicBool>,
     kernel: RefCell<Kernel>,
+    /// Views that have become tables.
+    kept: RefCell<BTreeSet<&'static str>>,
 }
 
 /// What the kernel did for the last query.
@@ -158,7 +162,16 @@ impl Engine {
         let budget = Budget::default();
         let left = budget.clone();
         connection.progress_handler(limits::STRIDE, Some(move || left.spent(limits::STRIDE as u64)))?;
-        Ok(Engine { connection, db: db.clone(), doors, gate, budget, missed, kernel: RefCell::default() })
+        Ok(Engine {
+            connection,
+            db: db.clone(),
+            doors,
+            gate,
+            budget,
+            missed,
+            kernel: RefCell::default(),
+            kept: RefCell::default(),
+        })
     }
 
     /// The tables.

@@ -5,4 +5,5 @@
 mod columns;
 mod doors;
 mod functions;
+mod kept;
 mod kernel;
