@@ -269,7 +269,7 @@ impl Engine {
     fn rewritten(&self, sql: &str) -> Result<Option<Statement<'_>>, SqlError> {
         let mut kernel = self.kernel.borrow_mut();
         kernel.lines.clear();
-        let first = tokens::tokens(sql).first().copied();
+        let first = tokens::first(sql);
         let asks = first.is_some_and(|token| token.is("select") || token.is("with"));
         // What is attached may have tables of the same names.
         if kernel.is_off || !asks || self.doors.attach {

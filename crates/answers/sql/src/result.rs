@@ -106,7 +106,7 @@ pub fn run<'a>(connection: &'a Connection, db: &Database, ask: &Ask<'a>) -> Resu
     let Ask { name, sql, most, most_bytes, attach, faster } = *ask;
     let mut statement = connection.prepare(sql)?;
     // What gives no columns is no question; SQLite lets some of it pass without asking (`REINDEX` where there is no index).
-    let first = super::tokens::tokens(sql).first().copied();
+    let first = super::tokens::first(sql);
     let attaches = attach && first.is_some_and(|token| token.is("attach") || token.is("detach"));
     if !statement.readonly() || (statement.column_count() == 0 && !attaches) {
         return Err(SqlError::Sql(super::capability::ONLY_QUESTIONS.to_owned()));

@@ -46,20 +46,28 @@ const PAIRS: &[&str] = &["==", "<>", "!=", "<=", ">=", "||", "<<", ">>", "->", "
 
 /// The tokens of a query without its comments.
 pub fn tokens(sql: &str) -> Vec<Token<'_>> {
-    placed(sql).into_iter().map(|(token, _)| token).collect()
+    placed(sql).map(|(token, _)| token).collect()
+}
+
+/// The first token.
+pub fn first(sql: &str) -> Option<Token<'_>> {
+    placed(sql).next().map(|(token, _)| token)
 }
 
 /// The tokens with the bytes of the query that they take.
-pub fn placed(sql: &str) -> Vec<(Token<'_>, std::ops::Range<usize>)> {
-    let mut found = Vec::new();
+pub fn placed(sql: &str) -> impl Iterator<Item = (Token<'_>, std::ops::Range<usize>)> {
     let mut rest = sql;
-    while let Some(first) = rest.chars().next() {
-        let at = sql.len().saturating_sub(rest.len());
-        let (token, len) = next(rest, first);
-        found.extend(token.map(|token| (token, at..at.saturating_add(len))));
-        rest = rest.get(len..).unwrap_or("");
-    }
-    found
+    std::iter::from_fn(move || {
+        while let Some(first) = rest.chars().next() {
+            let at = sql.len().saturating_sub(rest.len());
+            let (token, len) = next(rest, first);
+            rest = rest.get(len..).unwrap_or("");
+            if let Some(token) = token {
+                return Some((token, at..at.saturating_add(len)));
+            }
+        }
+        None
+    })
 }
 
 fn next(rest: &str, first: char) -> (Option<Token<'_>>, usize) {

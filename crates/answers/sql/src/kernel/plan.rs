@@ -29,7 +29,7 @@ const MOST_TOKENS: usize = 3000;
 
 /// The blocks of a query that the kernel can answer.
 pub fn blocks(sql: &str, db: &Database) -> Vec<Found> {
-    let tokens = placed(sql);
+    let tokens = placed(sql).collect::<Vec<_>>();
     if tokens.len() > MOST_TOKENS || sql.contains(RESULT) || sql.to_ascii_lowercase().contains(OURS) {
         return Vec::new();
     }

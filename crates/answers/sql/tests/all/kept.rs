@@ -14,9 +14,9 @@ define_table! {
         /// Who started it.
         parent_upid: Option<i64> [None, Id],
         /// Its file's name.
-        name: Text [None, Name],
+        name: Sym [None, Name],
         /// Services in it.
-        services: Option<Text> [None, Name],
+        services: Option<Sym> [None, Name],
         /// From.
         start_ns: Option<i64> [Ns, Time],
         /// Until.
