@@ -37,7 +37,7 @@ function findings(report: Report): Section {
         { class: "tally" },
         bySeverity.map((one) => h("span", {}, count(one.number), " ", badge(one.name))),
         h("span", {}, `${count(without.length)} looked for and not found`),
-        h("span", {}, `${count(open.length)} cannot be told`),
+        h("span", {}, `${count(open.length)} cannot be determined`),
       );
   return {
     id: "findings",

@@ -154,7 +154,7 @@ export interface Threshold {
 
 /** What one culprit cost: a row of the table `bill`. Within a kind, `total_cpu_ns` adds up to the observed time of the processors, but for culprits that are too small to be shown. */
 export interface BillRow {
-  /** What is told apart: process, driver, product or category. */
+  /** What culprits are here: process, driver, product or category. */
   kind: string;
   /** culprit, rest (threads without a driver), interrupt (DPCs and ISRs that are nobody's), idle, unattributed or unobserved. */
   part: string;

@@ -12,6 +12,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("crates/faces/fleet/views", ".sql"),
     ("docs", ".md"),
     ("crates/sources/record/profiles", ".toml"),
+    ("crates/faces/fleet", "contract.json"),
+    ("web/hud", ".ts"),
+    ("web/hud", ".tsx"),
+    ("web/src", ".ts"),
+    ("crates", ".rs"),
 ];
 
 /// Fails where a text has a phrase that `docs/terms.md` replaces.
@@ -23,12 +28,12 @@ pub fn check(repo: &Repo) -> Result<()> {
     let mut wrong = Vec::new();
     for (folder, ending) in TEXTS {
         for file in repo.files(folder)?.iter().filter(|file| file.ends_with(ending)) {
-            // The schema's descriptions are also the page's types, whose words come with its rebuild.
-            if file == TERMS || file == "docs/reference/why-json.md" {
+            if file == TERMS || file.contains("/tests/") {
                 continue;
             }
             for (line, text) in repo.read(file)?.lines().enumerate() {
-                for (phrase, better) in found(text, &phrases) {
+                let text = if file.ends_with(".rs") { literals(text) } else { text.to_owned() };
+                for (phrase, better) in found(&text, &phrases) {
                     wrong.push(format!("{file}:{}: `{phrase}`: write {better}", line + 1));
                 }
             }
@@ -38,6 +43,12 @@ pub fn check(repo: &Repo) -> Result<()> {
         bail!("{} phrases that docs/terms.md replaces\n  {}", wrong.len(), wrong.join("\n  "));
     }
     Ok(())
+}
+
+/// What is between quotes in a line of Rust: messages are there. Comments are for those who read the source.
+fn literals(line: &str) -> String {
+    let code = Some(line.trim_start()).filter(|line| !line.starts_with("//"));
+    code.unwrap_or_default().split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" ")
 }
 
 /// Phrases with what to write.
@@ -75,5 +86,7 @@ mod tests {
         assert_eq!(phrases.len(), 2);
         assert_eq!(found("It is Dearer.", &phrases), [("dearer", "slower")]);
         assert_eq!(found("dearer_ns, busy together", &phrases), []);
+        assert_eq!(literals(r#"bail!("{n} is dearer", "or not"); // dearer"#), "{n} is dearer or not");
+        assert_eq!(literals(r#"  /// "dearer""#), "");
     }
 }

@@ -40,7 +40,7 @@ function named(filters: Filter[]): string {
 
 export function Within() {
   const busy = seeking.value;
-  // The server tells how far it is only if it is asked.
+  // The server reports progress only when it is asked.
   useEffect(() => {
     if (!busy) return;
     const timer = setInterval(() => void refresh(), 300);

@@ -65,7 +65,7 @@ export interface Theme {
   contrast: boolean;
 }
 
-/** What canvases need of the style sheet: they do not follow it by themselves. */
+/** What canvases need of the style sheet: they do not follow it automatically. */
 export function theme(): Theme {
   const chosen = document.documentElement.dataset["theme"];
   const dark = chosen === "dark" || chosen === "contrast" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);

@@ -1,4 +1,4 @@
-/** CPU usage, precise: threads run, stand ready, wait; who wakes whom; what a stretch of time was spent on. */
+/** CPU usage, precise: threads run, are ready, wait; who wakes whom; what a time range was spent on. */
 
 import { useMemo, useState } from "preact/hooks";
 import { count, duration } from "../../src/lib/format.ts";

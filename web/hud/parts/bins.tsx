@@ -33,7 +33,7 @@ function nice(most: number): number {
   return Math.max(1, [1, 2, 2.5, 5, 10].map((step) => step * ten).find((step) => step * 4 >= most) ?? ten * 10);
 }
 
-/** Whether a border has a label where classes are so many px wide: 1, 2 and 5 of each decade, or 1 alone. */
+/** Whether a border has a label where classes have this width in px: 1, 2 and 5 of each decade, or 1 alone. */
 export function labelled(border: number, step: number): boolean {
   if (border === 0) return step > 24;
   const first = border.toExponential().replace(/e.*/, "");

@@ -1,4 +1,4 @@
-/** What screen readers are told, and what stands for a moment at the edge of the window. */
+/** What screen readers say, and what is shown for a moment at the edge of the window. */
 
 import { signal } from "@preact/signals";
 import { visible } from "../base/value.ts";

@@ -83,7 +83,7 @@ export function known(wanted: string[]): Promise<void> {
   });
 }
 
-/** The trace that is shown and how far it is. */
+/** The trace that is shown, and its progress. */
 export const shownTrace = computed<TraceInfo | null>(() => session.value?.traces[view.value.trace] ?? null);
 
 /** Adds a trace that the server opened, and shows it. */

@@ -1,4 +1,4 @@
-/** A finding selects its stretch of time, its rows and its stacks in every panel. */
+/** A finding selects its time range, its rows and its stacks in every panel. */
 
 import { say } from "../parts/live.tsx";
 import { ask } from "../wire/api.ts";

@@ -40,7 +40,7 @@ export async function load(trace: number): Promise<void> {
       await read();
     } catch (error) {
       asked.delete(key);
-      // Whose process ended is told by the session; without a server nothing can be shown.
+      // The session says whose process ended; without a server nothing can be shown.
       if (!(error instanceof Fault) || ![409, 502].includes(error.status)) failure.value = error instanceof Error ? error.message : String(error);
     }
   };

@@ -66,7 +66,7 @@ export const EMPTY: View = {
 
 export const view = signal<View>(EMPTY);
 
-/** What is drawn before the view has it (a selection or a stretch of time while a hand moves) belongs to the panel that is left: it is caught up with first. */
+/** What is drawn before the view has it (a selection or a time range while a hand moves) belongs to the panel that is left: it is caught up with first. */
 export const ahead: { catchUp?: () => void } = {};
 
 /** Changes some of it. */

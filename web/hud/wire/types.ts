@@ -89,7 +89,7 @@ label: string, };
 
 export type ColumnInfo = { name: string, type: string, unit: string, role: string, doc: string, };
 
-/** How a cell is compared. Null fulfils nothing but [`Op::IsNull`] and [`Op::Ne`]. */
+/** How a cell is compared. Null fulfils only [`Op::IsNull`] and [`Op::Ne`]. */
 export type ConditionOp = "eq" | "ne" | "ge" | "gt" | "le" | "lt" | "contains" | "is_null" | "not_null" | "in" | "stack_has";
 
 /** The load of a processor. */
@@ -607,7 +607,7 @@ percent: number,
 /** Samples. */
 samples: number, };
 
-/** What the page asks about; it stands beside the other keys of a body. */
+/** What the page asks about; it is listed with the other keys of a body. */
 export type Part = { 
 /** From (included) and to (not), ns. */
 range: [number, number] | null, 
@@ -834,7 +834,7 @@ sums: ThreadTotals, range: [number, number], sql: string, unused: Array<string>,
 
 export type ThreadTotals = { run_ns: number, ready_ns: number, wait_ns: number, switches: number, };
 
-/** A trace and how far it is. */
+/** A trace and its progress. */
 export type TraceInfo = { 
 /** Its number on this server. */
 trace: number, name: string, stage: TraceStage, 

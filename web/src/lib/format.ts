@@ -9,7 +9,7 @@ export function count(value: number): string {
     .replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** So many significant digits; whole numbers are kept whole. */
+/** This many significant digits; whole numbers are kept whole. */
 function significant(value: number, wanted: number): string {
   if (value === 0 || !Number.isFinite(value)) return value === 0 ? "0" : "unknown";
   const size = Math.abs(value);
@@ -103,7 +103,7 @@ export function energyRange(low: number, high: number, [factor, unit] = energyUn
   return `${estimate(low / factor)}–${estimate(high / factor)}${NBSP}${unit}`;
 }
 
-/** What a key says to people: words apart, and without the unit, which stands behind the number. */
+/** What a key says to people: words apart, and without the unit, which follows the number. */
 export function label(key: string): string {
   const bare = key.replace(/_(ns|us|ms|s|percent|bytes|kb|mb|mhz|joules|minutes|hours)$/, "");
   return (bare === "" ? key : bare).replaceAll("_", " ");

@@ -71,7 +71,12 @@ pub fn placed(sql: &str) -> impl Iterator<Item = (Token<'_>, std::ops::Range<usi
 }
 
 fn next(rest: &str, first: char) -> (Option<Token<'_>>, usize) {
-    let until = |end: fn(char) -> bool| rest.find(end).unwrap_or(rest.len());
+    // Nearly all of a query is ASCII: bytes are looked at until one is not.
+    let until = |end: fn(char) -> bool| match rest.bytes().position(|b| !b.is_ascii() || end(char::from(b))) {
+        Some(at) if rest.as_bytes().get(at).is_some_and(u8::is_ascii) => at,
+        Some(_) => rest.find(end).unwrap_or(rest.len()),
+        None => rest.len(),
+    };
     let piece = |len: usize| rest.get(..len).unwrap_or(rest);
     if first.is_whitespace() {
         return (None, until(|c| !c.is_whitespace()));

@@ -103,7 +103,8 @@ pub struct TraceArgs {
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or("").to_ascii_lowercase();
-    let number: f64 = digits.trim().parse().map_err(|_| format!("`{text}` is no size; try 512MB or 2GiB"))?;
+    let number: f64 =
+        digits.trim().parse().map_err(|_| format!("`{text}` is an invalid size; try 512MB or 2GiB"))?;
     let factor: f64 = match unit.as_str() {
         "" | "b" => 1.0,
         "kb" | "k" => 1e3,

@@ -121,7 +121,7 @@ fn amount(unit: Unit, text: &str) -> anyhow::Result<i64> {
             Ok((number.trim().parse::<f64>().with_context(|| format!("`{text}` is no energy; try 2.5J"))?
                 * scale) as i64)
         }
-        _ => text.trim().parse().with_context(|| format!("`{text}` is no number")),
+        _ => text.trim().parse().with_context(|| format!("`{text}` is not a number")),
     }
 }
 

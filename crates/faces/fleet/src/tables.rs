@@ -112,14 +112,14 @@ define_table! {
         finalised: bool [None, Flag],
         /// The verdict in one sentence.
         sentence: Sym [None, Message],
-        /// Some of its times cannot be, so that nobody knows how long it observed: no shares of time are told of it. Null in rows of before it
+        /// Some of its times are impossible, so how long it observed is unknown, and shares of time leave it out. Null in rows from before this
         /// was known.
         clock_broken: Option<bool> [None, Flag],
     }
 }
 
 define_table! {
-    /// Answers: one row for each finding and trace, also of what was not found and what cannot be told.
+    /// Answers: one row for each finding and trace, also of what was not found and what cannot be determined.
     ///
     /// A rate over traces is `found` by `found` and `not_found`: traces that could not tell count for nothing.
     pub table FINDING: FindingRow = "finding" {
@@ -134,7 +134,7 @@ define_table! {
         answer: Sym [None, Kind],
         /// critical, warning, notice or info, of the worst culprit; null where nothing was found.
         severity: Option<Sym> [None, Kind],
-        /// Why it cannot be told.
+        /// Why it cannot be determined.
         reason: Option<Sym> [None, Message],
         /// The command that prints the recording that would tell.
         record: Option<Sym> [None, Message],

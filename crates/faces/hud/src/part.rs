@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
-/// What the page asks about; it stands beside the other keys of a body.
+/// What the page asks about; it is listed with the other keys of a body.
 #[derive(Clone, Debug, Default, Deserialize, TS)]
 pub struct Part {
     /// From (included) and to (not), ns.

@@ -25,7 +25,7 @@ pub struct Codes {
 
 /// Texts that are told apart; what stands for further ones.
 const MOST: usize = 1 << 20;
-const OTHERS: &str = "(more than are told apart)";
+const OTHERS: &str = "(further codes)";
 
 impl Codes {
     /// The number of a value's text.

@@ -91,7 +91,7 @@ impl Condition {
             .ok_or_else(wrong)?;
         let number = value.trim().parse::<f64>().ok();
         if matches!(compare, Compare::Less | Compare::Greater) && number.is_none() {
-            return Err(format!("`{value}` in `{text}` is no number"));
+            return Err(format!("`{value}` in `{text}` is not a number"));
         }
         Ok(Condition {
             name: name.trim().to_owned(),

@@ -76,7 +76,7 @@ pub(crate) fn parse_number(text: &str) -> Result<f64, String> {
     }
     let units: Vec<&str> = UNITS.iter().map(|(u, _)| *u).collect();
     Err(format!(
-        "{text:?} is no number; write a number, or a number with one of the units {}",
+        "{text:?} is not a number; write a number, or a number with one of the units {}",
         units.join(" ")
     ))
 }

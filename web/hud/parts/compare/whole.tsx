@@ -25,7 +25,7 @@ const CHANGED: Record<string, string> = { resolved: "resolved", new: "new", wors
 const KINDS: [string, string][] = [["function", "Functions"], ["driver", "Drivers"], ["module", "Modules"], ["process", "Processes"]];
 /** Kinds of runs that a list offers. */
 const MOST_RUNS = 100;
-/** Runs of more different length are told apart. */
+/** Runs whose lengths differ more are marked. */
 const ALIKE = 1.2;
 
 /** A and B of something, on the basis that is looked at: seconds of CPU, the same for each run, or processors on average. */

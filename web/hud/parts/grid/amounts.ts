@@ -6,7 +6,7 @@ import type { Cell, Column } from "../../wire/rows.ts";
 
 /** Numbers of a column, which the grid writes. */
 export interface Amounts {
-  /** In the unit of the data; what is no number stands there as the column's text. */
+  /** In the unit of the data; what is not a number keeps the column's text. */
   of: (row: number) => Cell | undefined;
   /** As in docs/reference/tables.md; `moment` for points in time. */
   unit: string;
@@ -64,7 +64,7 @@ export const textsOf = (columns: { amounts?: Amounts }[], scales: (Scale | null)
   return value === null ? "–" : typeof value === "number" ? written(value, scales[column] ?? null, amounts?.signed) : text(row, column);
 };
 
-/** Numbers of a list that is no table, in one unit, which stands behind each; the unit alone for its header. */
+/** Numbers of a list that is no table, in one unit, which follows each; the unit alone for its header. */
 export function alike(unit: string, values: Iterable<Cell | undefined>): { unit: string; text: (value: number) => string; bare: (value: number) => string } {
   const scale = scaleFor(unit, values);
   const bare = (value: number) => written(value, scale);

@@ -89,7 +89,7 @@ export function differenceColor(change: number, dark: boolean): string {
   return `rgb(${base.map((from, at) => Math.round(from + ((full[at] ?? 0) - from) * strength)).join(" ")})`;
 }
 
-/** Text on a colour: dark or light, whichever is told apart better. */
+/** Text on a colour: dark or light, whichever has more contrast. */
 export function inkOn(color: string): string {
   const hex = /^#([0-9a-f]{6})$/i.exec(color)?.[1];
   const parts = hex ? [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)) : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);

@@ -17,7 +17,7 @@ export interface Settings {
   shown: string[];
   /** Lanes that stand first, in this order. */
   pinned: string[];
-  /** Blocks in the order that somebody gave them (`arrange.ts`); others stand behind them. */
+  /** Blocks in the order that somebody gave them (`arrange.ts`); others follow. */
   order: string[];
   /** Heights of lanes that somebody set, by id. */
   heights: Record<string, number>;

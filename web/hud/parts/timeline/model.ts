@@ -1,4 +1,4 @@
-/** Lanes as the server gives them: numbers stay in typed arrays, bands are stretches of them. */
+/** Lanes as the server gives them: numbers stay in typed arrays, bands are ranges of them. */
 
 import { signal } from "@preact/signals";
 import { tableFromIPC } from "@uwdata/flechette";

@@ -1,4 +1,4 @@
-/** The lanes as a table: each band in each of forty stretches, as the server adds them up. */
+/** The lanes as a table: each band in each of forty time ranges, as the server adds them up. */
 
 import { useMemo } from "preact/hooks";
 import { amount, moment, visible } from "../../base/value.ts";

@@ -9,7 +9,7 @@ import { parse } from "../pivot/spark.tsx";
 import type { Track } from "./catalog.ts";
 import type { Band, Lane, Lanes } from "./model.ts";
 
-/** Stretches of a track: as fine as the server draws lines. */
+/** Time ranges of a track: as fine as the server draws lines. */
 const PARTS = 300;
 /** Bands of a track. */
 const BANDS = 8;

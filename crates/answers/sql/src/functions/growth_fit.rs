@@ -48,7 +48,7 @@ pub static FUNCTION: Function = Function {
         },
         Item { name: "exponent_low", ty: ColumnType::F64, about: "Lower end of its interval." },
         Item { name: "exponent_high", ty: ColumnType::F64, about: "Upper end of its interval." },
-        Item { name: "first_cost", ty: ColumnType::F64, about: "Cost at the least n, by the law." },
+        Item { name: "first_cost", ty: ColumnType::F64, about: "Cost at the smallest n, by the law." },
         Item { name: "last_cost", ty: ColumnType::F64, about: "Cost at the greatest n, by the law." },
         Item {
             name: "cost_at_10x",

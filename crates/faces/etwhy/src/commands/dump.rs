@@ -314,7 +314,9 @@ fn for_eyes(selection: Selection<'_>) -> Selection<'_> {
 
 fn top_per(text: &str, spec: &TableSpec) -> anyhow::Result<(ColumnRef, usize)> {
     let (column, n) = match text.split_once('=') {
-        Some((column, n)) => (column, n.parse().with_context(|| format!("`{n}` in --top-per is no number"))?),
+        Some((column, n)) => {
+            (column, n.parse().with_context(|| format!("`{n}` in --top-per is not a number"))?)
+        }
         None => (text, 3),
     };
     Ok((ColumnRef::find(column, spec)?, n))

@@ -31,7 +31,7 @@ pub(crate) struct Session {
     traces: Vec<TraceInfo>,
 }
 
-/// A trace and how far it is.
+/// A trace and its progress.
 #[derive(Serialize, TS)]
 pub(crate) struct TraceInfo {
     /// Its number on this server.

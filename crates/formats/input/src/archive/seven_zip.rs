@@ -67,7 +67,7 @@ pub fn unpack(collector: &mut Collector<'_>, package: &mut Package, file: File) 
         }
         let lost = broken_at.map_or(&[][..], |at| block_names.get(at.saturating_add(1)..).unwrap_or(&[]));
         for name in lost.iter().flatten() {
-            collector.damaged(package, name, "it stands behind damage in the same block".to_owned());
+            collector.damaged(package, name, "it follows damage in the same block".to_owned());
         }
         if let Err(error) = result {
             failed(collector, package, &label, error);

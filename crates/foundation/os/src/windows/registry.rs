@@ -159,10 +159,7 @@ impl Key {
         let mut buffer = [0; 4];
         let (kind, len) = self.read(&Name::new(name)?, &mut buffer)?;
         if kind != REG_DWORD || len != 4 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{name} is no number of 32 bits"),
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a 32-bit number")));
         }
         Ok(u32::from_le_bytes(buffer))
     }

@@ -93,7 +93,9 @@ fn run(run: &mut Run<'_>) -> Result<(), ProbeError> {
             Ok((files, 0))
         })?;
         if watchers.is_some_and(|watchers| watchers.finish() == 0) {
-            run.note(format!("{name}: the watchers were told of nothing, so their figures say nothing"));
+            run.note(format!(
+                "{name}: the watchers received no notifications, so their figures mean nothing"
+            ));
         }
         scratch.remove()?;
     }

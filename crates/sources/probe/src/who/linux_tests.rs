@@ -22,7 +22,7 @@ fn marks_of_listeners() {
     );
     assert_eq!(found.iter().map(|mark| mark.permits()).collect::<Vec<_>>(), [false, false, true]);
     assert_eq!(found[2].words(), "must allow opens, must allow reads");
-    assert_eq!(found[0].words(), "is told of opens, is told of closes");
+    assert_eq!(found[0].words(), "is notified of opens, is notified of closes");
     assert_eq!(marks("pos:\t0\ninotify wd:1 ino:2 sdev:3 mask:4\n"), None);
     assert_eq!(marks("fanotify ino:zz sdev:1 mask:1\nfanotify\nfanotify mask:10000\n"), Some(vec![]));
 }

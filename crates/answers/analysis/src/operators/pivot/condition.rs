@@ -32,7 +32,7 @@ pub struct Condition {
     pub not: bool,
 }
 
-/// How a cell is compared. Null fulfils nothing but [`Op::IsNull`] and [`Op::Ne`].
+/// How a cell is compared. Null fulfils only [`Op::IsNull`] and [`Op::Ne`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 #[ts(rename = "ConditionOp")]

@@ -15,7 +15,7 @@ const MOST_FILES: usize = 64;
 fn check(host: &str) -> anyhow::Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
     if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
-        bail!("that is no name of a host: letters, digits, `.`, `-`, `_` and `USER@` are");
+        bail!("invalid host name: it may have letters, digits, `.`, `-`, `_` and a leading `USER@`");
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ fn milliseconds(text: &str) -> Result<u64, String> {
 /// The name of a program's file.
 fn program(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(|c: char| c.is_control() || r#"\/:;*?"<>|"#.contains(c)) {
-        return Err(format!("`{text}` is no name of a program's file; try outlook.exe"));
+        return Err(format!("`{text}` is an invalid program name; try outlook.exe"));
     }
     Ok(if text.contains('.') { text.to_owned() } else { format!("{text}.exe") })
 }

@@ -262,7 +262,7 @@ fn judge_together(found: &mut [Candidate]) {
     for candidate in found.iter_mut().filter(|c| c.verdict == Verdict::SuperLinear) {
         let p = candidate.growth.trend.map_or(1.0, |trend| if trend.tau > 0.0 { trend.p } else { 1.0 });
         if p * tried > CHANCE {
-            candidate.withhold("among so many operations a trend like this comes about by chance", None);
+            candidate.withhold("with this many operations, a trend like this one arises by chance", None);
         }
     }
 }

@@ -53,14 +53,14 @@ impl Mark {
             (OPEN_PERM, "must allow opens"),
             (ACCESS_PERM | PRE_ACCESS, "must allow reads"),
             (OPEN_EXEC_PERM, "must allow starts"),
-            (OPEN, "is told of opens"),
-            (ACCESS, "is told of reads"),
-            (OPEN_EXEC, "is told of starts"),
-            (CLOSE, "is told of closes"),
+            (OPEN, "is notified of opens"),
+            (ACCESS, "is notified of reads"),
+            (OPEN_EXEC, "is notified of starts"),
+            (CLOSE, "is notified of closes"),
         ];
         let words: Vec<&str> =
             all.iter().filter(|(bits, _)| self.mask & bits != 0).map(|(_, words)| *words).collect();
-        if words.is_empty() { "is told of other events".to_owned() } else { words.join(", ") }
+        if words.is_empty() { "is notified of other events".to_owned() } else { words.join(", ") }
     }
 }
 

@@ -224,7 +224,7 @@ fn notes(watched: &Watched, seen: &mut Seen) {
     }
     if watched.listeners.hidden > 0 {
         seen.notes.push(format!(
-            "{} processes of other users could not be looked into: who listens to file accesses is told to root only",
+            "{} processes of other users could not be looked into: only root sees who listens to file accesses",
             watched.listeners.hidden
         ));
     }
