@@ -45,13 +45,13 @@ pub struct Score {
     pub accused: Vec<(String, String, String)>,
 }
 
-/// Judges a report. What findings say of a trace with losses accuses nobody.
+/// Judges a report. What findings say of a trace with losses accuses nobody, nor does *\[unknown\]* where what tells who it was is lost.
 pub fn judge(causes: &[Cause], report: &Report, lossy: bool) -> Score {
     let accused = report
         .outcomes
         .iter()
         .flat_map(|outcome| outcome.hits.iter().map(|hit| (outcome.id.as_str(), hit)))
-        .filter(|(id, _)| !(lossy && id.starts_with("trace.")))
+        .filter(|(id, hit)| !(lossy && (id.starts_with("trace.") || hit.culprit == "[unknown]")))
         .filter(|(id, hit)| hit.serious && !causes.iter().any(|cause| explains(cause, id, hit)))
         .map(|(id, hit)| (id.to_owned(), hit.culprit.clone(), hit.headline.clone()))
         .collect();
