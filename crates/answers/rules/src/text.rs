@@ -134,33 +134,87 @@ pub fn path_to_type(path: &str) -> String {
 }
 
 /// Things that sentences count, as they stand behind a number.
-const COUNTED: [&str; 17] = [
-    "bad blocks",
+const COUNTED: [&str; 45] = [
+    "addresses",
+    "blocks",
+    "callbacks",
     "calls",
+    "collections",
+    "connections",
     "cycles",
     "days",
+    "drivers",
     "errors",
     "events",
+    "exceptions",
     "faults",
+    "files",
+    "flushes",
+    "handles",
     "images",
+    "interrupts",
+    "lookups",
+    "methods",
     "minutes",
+    "objects",
+    "opens",
+    "operations",
     "processes",
     "processors",
+    "products",
+    "programs",
+    "queries",
+    "reads",
     "records",
+    "requests",
     "resets",
+    "routines",
     "samples",
     "seconds",
+    "segments",
+    "servers",
+    "starts",
+    "tags",
     "threads",
     "transfers",
+    "types",
+    "waits",
+    "writes",
+];
+
+/// What may stand between a number and what it counts.
+const BETWEEN: [&str; 13] = [
+    "bad ",
+    "error ",
+    "exited ",
+    "failed ",
+    "file ",
+    "garbage ",
+    "hard ",
+    "more ",
+    "page ",
+    "registry ",
+    "security ",
+    "short ",
+    "such ",
 ];
 
 /// What follows a one, if it is several of something: one of them, and what is behind.
 fn singular(behind: &str) -> Option<(String, &str)> {
-    let rest = behind.strip_prefix(' ')?;
+    let mut rest = behind.strip_prefix(' ')?;
+    let mut one = String::from(" ");
+    while let Some(word) = BETWEEN.iter().find(|word| rest.starts_with(**word)) {
+        one.push_str(word);
+        rest = rest.strip_prefix(*word)?;
+    }
     COUNTED.iter().find_map(|many| {
         let after = rest.strip_prefix(many).filter(|after| !after.starts_with(char::is_alphanumeric))?;
-        let one = if *many == "processes" { "process" } else { many.strip_suffix('s')? };
-        Some((format!(" {one}"), after))
+        let stem = match many.strip_suffix("es") {
+            Some(stem) if stem.ends_with(['s', 'h']) => stem,
+            _ => many.strip_suffix('s')?,
+        };
+        let stem = stem.strip_suffix("ie").map_or(stem.to_owned(), |stem| format!("{stem}y"));
+        Some((format!("{one}{stem}"), after))
     })
 }
 
@@ -269,6 +323,12 @@ mod tests {
             fill("{n} records, {n} bad blocks in {n} processes, {n} recordsets", &|_| Some(Cell::I64(n)))
         };
         assert_eq!(counted(1), "1 record, 1 bad block in 1 process, 1 recordsets");
+        let text = "{n} garbage collections, {n} addresses, {n} hard page faults, {n} queries, {n} flushes, {n} files, {n} types";
+        let one = fill(text, &|_| Some(Cell::I64(1)));
+        assert_eq!(
+            one,
+            "1 garbage collection, 1 address, 1 hard page fault, 1 query, 1 flush, 1 file, 1 type"
+        );
         assert_eq!(counted(2), "2 records, 2 bad blocks in 2 processes, 2 recordsets");
         let of_one = |n: f64| fill("{a_percent} of one processor.", &|_| Some(Cell::F64(n)));
         assert_eq!([of_one(227.0), of_one(1234.0)], ["2.27 cores.", "12.3 cores."]);

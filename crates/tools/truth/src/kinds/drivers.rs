@@ -220,6 +220,8 @@ fn process_notify(plan: &mut Plan, multiple: f64) -> Planted {
     Planted::by(Target::thing(&driver))
         .needs(cost, Limit::Fixed(0.2))
         .needs(cost, Limit::OfBusy(0.03))
+        // Whatever the machine does: most of that program's time is the driver's.
+        .also(&["security.driver-hot-path"])
         .costs_cpu(cost, &[&driver])
 }
 

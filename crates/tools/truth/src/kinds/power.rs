@@ -86,6 +86,8 @@ fn switches(plan: &mut Plan, multiple: f64) -> Planted {
         );
     }
     plan.busy += rate * plan.duration * 8e-6;
+    // Threads that make as many each as a processor may are enough on any machine.
+    let least = if rate >= pairs * 2.0 * 5_000.0 { 20_000.0 } else { least };
     Planted::by(Target::process(&actor))
         .needs(rate, Limit::Fixed(least))
         .also_of(&Whom::Anybody, &["cpu.single-thread"])
