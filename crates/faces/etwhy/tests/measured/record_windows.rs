@@ -205,7 +205,7 @@ fn providers_record_the_programs_that_were_asked_for() {
         "{calls}"
     );
     for (line, why) in [
-        ("start cpu --process C:\\x.exe --no-wait", "no name of a program's file"),
+        ("start cpu --process C:\\x.exe --no-wait", "is an invalid program name"),
         (&*format!("start cpu --process {} --no-wait", "x".repeat(600)), "511 characters"),
     ] {
         let output = machine.record(line);
