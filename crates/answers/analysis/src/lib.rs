@@ -12,6 +12,7 @@ pub mod gaps;
 mod logs;
 mod making;
 pub mod operators;
+mod quarters;
 
 pub use logs::LOG_FIELDS;
 pub use making::{closure, derive};

@@ -5,6 +5,7 @@
 //! Allocations of the trace (`pool`, `virtual_alloc`, `handle`) that are there at its end, by the quarter of the trace in which they
 //! were made. A leak has some of every quarter; what a program takes when it starts, or has just taken, is of one. What a process
 //! that ended in the trace had until its end (`exit_bytes`) is counted apart, by the quarter of its own life: a leak that restarts hide.
+//! Time in which the machine stood still (`machine`), or that is missing of all processors (`unobserved`), is in no quarter.
 //! The driver is the one that asked for the pool: the innermost module of the kernel stack that is not Windows itself, unless it only
 //! handed work to another layer, which keeps something of it (an adapter's driver packets to `tcpip.sys`). The function is the
 //! innermost of the program's own.
@@ -16,14 +17,12 @@
 //! A cache that fills looks like a leak until it is full, and a trace is short. Without stacks nobody is named.
 //! A driver may open a handle for the program that called it, which then has to close it: handles in the table of a process.
 
-use super::machine::silent_ns;
 use crate::derive::DerivedSpec;
 use crate::fold::{Facts, FactsRows, Fold, NONE, Stacks, StacksRows, freeze, id, text};
-use crate::operators::{ProcessRow, TraceRow, add, span};
+use crate::operators::{ProcessRow, add};
+use crate::quarters::{Dark, QuarterRows, Quarters};
 use etwhy_table::{Database, Memory, RowOf, Strings, Sym, Table, TableBuilder, define_table, reads};
-use etwhy_trace::catalog::{
-    handle::HandleRow, kernel_class::KernelClassRow, pool::PoolRow, virtual_alloc::VirtualAllocRow,
-};
+use etwhy_trace::catalog::{handle::HandleRow, pool::PoolRow, virtual_alloc::VirtualAllocRow};
 use std::collections::BTreeMap;
 
 define_table! {
@@ -140,16 +139,7 @@ define_table! {
 /// Declaration.
 pub static DERIVED: DerivedSpec = DerivedSpec {
     tables: &[&POOL_LEAK, &COMMIT_LEAK, &HANDLE_OPENER, &HANDLE_LIBRARY],
-    reads: reads::<(
-        TraceRow,
-        KernelClassRow,
-        ProcessRow,
-        PoolRow,
-        VirtualAllocRow,
-        HandleRow,
-        FactsRows,
-        StacksRows,
-    )>,
+    reads: reads::<(QuarterRows, ProcessRow, PoolRow, VirtualAllocRow, HandleRow, FactsRows, StacksRows)>,
     on_demand: false,
     make,
 };
@@ -180,42 +170,27 @@ impl Taken {
     }
 }
 
-/// Which quarter of the trace, or of a life, a time is in.
-struct Quarters {
-    first_ns: i64,
-    quarter_ns: i64,
-}
-
-impl Quarters {
-    fn of(db: &Database) -> Quarters {
-        let (first_ns, last_ns) = span(db).unwrap_or((0, 0));
-        // Where no kernel events were recorded nothing was seen to be taken.
-        let (late, silent) = silent_ns(db);
-        Quarters::between(first_ns.saturating_add(late), last_ns.saturating_sub(silent))
-    }
-
-    fn between(first_ns: i64, last_ns: i64) -> Quarters {
-        Quarters { first_ns, quarter_ns: (last_ns.saturating_sub(first_ns) / 4).max(1) }
-    }
-
-    fn at(&self, ts_ns: i64) -> usize {
-        (ts_ns.saturating_sub(self.first_ns) / self.quarter_ns).clamp(0, 3) as usize
-    }
-}
-
 fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let any = !db.read_or_empty::<PoolRow>().is_empty()
         || !db.read_or_empty::<VirtualAllocRow>().is_empty()
         || !db.read_or_empty::<HandleRow>().is_empty();
     let (facts, stacks) = if any { (Facts::read(db, false), Stacks::read(db)) } else { Default::default() };
     let fold = Fold { facts, stacks, groups: Vec::new() };
-    let quarters = Quarters::of(db);
-    let mut tables = vec![pool(db, memory, &fold, &quarters)?, commit(db, memory, &fold, &quarters)?];
-    tables.extend(handles(db, memory, &fold, &quarters)?);
+    let dark = Dark::read(db);
+    let trace = Quarters::of_trace(db, &dark);
+    let quarter = |ts_ns| trace.at(ts_ns, &dark);
+    let mut tables = vec![pool(db, memory, &fold, quarter)?, commit(db, memory, &fold, &dark, quarter)?];
+    tables.extend(handles(db, memory, &fold, quarter)?);
     Ok(tables)
 }
 
-fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+/// `quarter`: which quarter of the trace a time is in.
+fn pool(
+    db: &Database,
+    memory: &Memory,
+    fold: &Fold,
+    quarter: impl Fn(i64) -> usize,
+) -> etwhy_table::Result<Table> {
     let facts = &fold.facts;
     let mut sums: BTreeMap<(String, String, u32), Taken> = BTreeMap::new();
     let mut drivers: BTreeMap<i64, u32> = BTreeMap::new();
@@ -227,7 +202,7 @@ fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etw
         let left = if row.freed_by().is_none() { bytes } else { 0 };
         let key = (row.tag(), row.pool());
         let taken = sums.entry((key.0.to_owned(), key.1.to_owned(), driver)).or_default();
-        taken.add(bytes, left, quarters.at(row.ts_ns()));
+        taken.add(bytes, left, quarter(row.ts_ns()));
     }
     let mut strings = Strings::new();
     let mut rows = TableBuilder::<PoolLeakRow>::new(memory);
@@ -251,13 +226,19 @@ fn pool(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etw
     rows.finish(&freeze(strings, db)?)
 }
 
-fn commit(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> etwhy_table::Result<Table> {
+fn commit(
+    db: &Database,
+    memory: &Memory,
+    fold: &Fold,
+    dark: &Dark,
+    quarter: impl Fn(i64) -> usize,
+) -> etwhy_table::Result<Table> {
     let (facts, stacks) = (&fold.facts, &fold.stacks);
     let mut sums: BTreeMap<(i64, u32), Taken> = BTreeMap::new();
     let mut functions: BTreeMap<i64, u32> = BTreeMap::new();
     let processes = db.read_or_empty::<ProcessRow>();
     let life = |row: RowOf<'_, '_, ProcessRow>| {
-        Some((row.upid(), Quarters::between(row.start_ns()?, row.end_ns()?)))
+        Some((row.upid(), Quarters::between(row.start_ns()?, row.end_ns()?, dark)))
     };
     let lives: BTreeMap<i64, Quarters> = processes.iter().filter_map(life).collect();
     for row in &db.read_or_empty::<VirtualAllocRow>() {
@@ -272,9 +253,9 @@ fn commit(db: &Database, memory: &Memory, fold: &Fold, quarters: &Quarters) -> e
         let process = row.upid();
         let left = row.outstanding_bytes().unwrap_or(0);
         let taken = sums.entry((process, function)).or_default();
-        taken.add(bytes, left, quarters.at(row.ts_ns()));
+        taken.add(bytes, left, quarter(row.ts_ns()));
         if row.freed_by() == Some("exit") {
-            let quarter = lives.get(&process).map_or(0, |life| life.at(row.ts_ns()));
+            let quarter = lives.get(&process).map_or(0, |life| life.at(row.ts_ns(), dark));
             if let Some(sum) = taken.until_exit.get_mut(quarter) {
                 add(sum, bytes);
             }
@@ -312,7 +293,7 @@ fn handles(
     db: &Database,
     memory: &Memory,
     fold: &Fold,
-    quarters: &Quarters,
+    quarter: impl Fn(i64) -> usize,
 ) -> etwhy_table::Result<[Table; 2]> {
     let (facts, stacks) = (&fold.facts, &fold.stacks);
     let mut strings = Strings::new();
@@ -338,7 +319,7 @@ fn handles(
             (fold.owner(&part), own.map_or(NONE, |&frame| facts.module_of(frame)))
         });
         let count = |(taken, closes): &mut (Taken, i64)| {
-            taken.add(1, i64::from(row.closed_by().is_none()), quarters.at(row.ts_ns()));
+            taken.add(1, i64::from(row.closed_by().is_none()), quarter(row.ts_ns()));
             add(closes, i64::from(row.closed_by() == Some("close")));
         };
         count(sums.entry((upid, number, driver)).or_default());
