@@ -14,6 +14,7 @@ pub use etwhy_sql::Cell;
 use etwhy_sql::{Engine, SqlError};
 use etwhy_table::{Database, Table};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -107,8 +108,7 @@ const MOST_HITS: usize = 100;
 /// Findings for which a further thread saves more than its connection takes: SQLite needs about 1 ms to understand one, however small the tables are.
 const FINDINGS_PER_THREAD: usize = 16;
 
-/// Asks all findings about what was read, on up to `threads` threads, and puts them in order: found before untold before not found, worst
-/// first, costliest first.
+/// Asks all findings about what was read, on up to `threads` threads, and puts them in order ([`sort`]).
 ///
 /// # Errors
 /// If SQLite refuses a table.
@@ -132,20 +132,26 @@ pub fn evaluate_all(db: &Database, rules: &[Rule], threads: usize) -> Result<Vec
         .into_iter()
         .collect::<Result<_, SqlError>>()?;
     withdraw_all_clear(rules, &mut outcomes);
-    let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
-    outcomes.sort_by(|(severity_a, a), (severity_b, b)| {
-        let key = |o: &Outcome| match o.answer {
-            Answer::Found => 0,
-            Answer::CannotTell => 1,
-            Answer::NotFound => 2,
-        };
-        key(a)
-            .cmp(&key(b))
-            .then(severity_b.cmp(severity_a))
-            .then_with(|| cost(b).cmp(&cost(a)))
-            .then_with(|| a.id.cmp(&b.id))
-    });
+    sort(rules, &mut outcomes);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+}
+
+/// Found before untold before not found, worst first. Of equally severe ones first those that are sure who it is, then the costliest.
+fn sort(rules: &[Rule], outcomes: &mut [(Severity, Outcome)]) {
+    let answer = |o: &Outcome| match o.answer {
+        Answer::Found => 0,
+        Answer::CannotTell => 1,
+        Answer::NotFound => 2,
+    };
+    let nobody = |id: &str| rules.iter().any(|rule| rule.blames_nobody && rule.id == id);
+    let unsure = |o: &Outcome| {
+        let low = |hit: &Hit| hit.confidence.as_deref() == Some("low");
+        o.hits.first().is_some_and(low) || nobody(&o.id)
+    };
+    let cost = |o: &Outcome| o.hits.iter().filter_map(|h| h.cost_ns).max().unwrap_or(0);
+    outcomes.sort_by_cached_key(|(severity, outcome)| {
+        (answer(outcome), Reverse(*severity), unsure(outcome), Reverse(cost(outcome)), outcome.id.clone())
+    });
 }
 
 /// An all-clear never stands beside a finding above info.
@@ -405,17 +411,54 @@ mod tests {
     use super::*;
     use crate::builtin;
 
+    fn found(rules: &[Rule], id: &str, severity: Severity) -> (Severity, Outcome) {
+        let db = Database::new();
+        let engine = Engine::new(&db).unwrap();
+        let mut outcome = evaluate(&engine, rules.iter().find(|rule| rule.id == id).unwrap());
+        (outcome.answer, outcome.severity) = (Answer::Found, Some(severity));
+        (severity, outcome)
+    }
+
+    #[test]
+    fn who_it_is_comes_before_where_it_is_done() {
+        let rules = builtin().unwrap();
+        let outcome = |id, severity, cost_ns, confidence: Option<&str>| {
+            let (severity, mut outcome) = found(&rules, id, severity);
+            outcome.hits.push(Hit {
+                culprit: "x.sys".to_owned(),
+                instance: None,
+                culprit_kind: "driver".to_owned(),
+                severity,
+                headline: String::new(),
+                effect: None,
+                explanation: String::new(),
+                fix: String::new(),
+                cost_ns: Some(cost_ns),
+                share: None,
+                confidence: confidence.map(str::to_owned),
+                values: BTreeMap::new(),
+            });
+            (severity, outcome)
+        };
+        let mut outcomes = [
+            outcome("dpc.cpu-imbalance", Severity::Warning, 900, None),
+            outcome("cpu.dominant", Severity::Info, 9000, Some("high")),
+            outcome("cpu.starvation", Severity::Warning, 800, Some("low")),
+            outcome("dpc.filter-in-path", Severity::Warning, 500, Some("high")),
+            outcome("dpc.over-limit", Severity::Warning, 600, None),
+        ];
+        sort(&rules, &mut outcomes);
+        let order: Vec<&str> = outcomes.iter().map(|(_, outcome)| outcome.id.as_str()).collect();
+        let expected =
+            ["dpc.over-limit", "dpc.filter-in-path", "dpc.cpu-imbalance", "cpu.starvation", "cpu.dominant"];
+        assert_eq!(order, expected);
+    }
+
     /// The answer of the all-clear beside a finding of this severity.
     fn all_clear_beside(severity: Severity) -> Answer {
         let rules = builtin().unwrap();
-        let db = Database::new();
-        let engine = Engine::new(&db).unwrap();
-        let found = |id: &str, severity| {
-            let mut outcome = evaluate(&engine, rules.iter().find(|rule| rule.id == id).unwrap());
-            (outcome.answer, outcome.severity) = (Answer::Found, Some(severity));
-            (severity, outcome)
-        };
-        let mut outcomes = [found("trace.nothing-slow", Severity::Info), found("cpu.dominant", severity)];
+        let mut outcomes =
+            [found(&rules, "trace.nothing-slow", Severity::Info), found(&rules, "cpu.dominant", severity)];
         withdraw_all_clear(&rules, &mut outcomes);
         assert_eq!(outcomes[1].1.answer, Answer::Found);
         outcomes[0].1.answer

@@ -154,6 +154,10 @@ pub struct Rule {
     /// window only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trend: bool,
+    /// It says where work is done, and not who makes it: whom it names stands for others, and an equally severe finding that names who it
+    /// is comes first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blames_nobody: bool,
     /// What `cost_ns` of the query is a sum of. If samples are missing, the texts say what the whole may be; elapsed time is compared as a
     /// share of the trace's time, all else as one of the processors'.
     #[serde(default, skip_serializing_if = "Option::is_none")]
