@@ -126,8 +126,14 @@ impl Output {
         })
     }
 
+    /// The moment itself, or the end of the stall that it lies in: nothing begins or ends while the machine stands still.
+    fn after_stall(&self, ns: i64) -> i64 {
+        self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to)
+    }
+
     /// Timestamp of a moment in nanoseconds.
     pub(crate) fn ticks(&self, ns: i64) -> i64 {
+        let ns = self.after_stall(ns);
         let jumped = self.clock_jump.filter(|(at, _)| *at <= ns).map_or(0, |(_, by)| by);
         self.setup.ticks_at(ns + jumped)
     }
@@ -145,8 +151,7 @@ impl Output {
         ns: i64,
         build: impl FnOnce(&mut RecordBuf, i64) -> &mut RecordBuf,
     ) -> io::Result<()> {
-        let ns = ns.max(self.now);
-        let ns = self.stall.filter(|(from, to)| (*from..*to).contains(&ns)).map_or(ns, |(_, to)| to);
+        let ns = self.after_stall(ns.max(self.now));
         let ticks = self.ticks(ns);
         build(&mut self.record, ticks);
         let kind = self.record.kind();
