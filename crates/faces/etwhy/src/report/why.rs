@@ -3,7 +3,7 @@
 use super::missing::missing;
 use etwhy_analysis::cpu::{Cpu, Scope, Top};
 use etwhy_analysis::{activity, clr, cpu, disk};
-use etwhy_base::units::{duration_ns, percent};
+use etwhy_base::units::{digits, duration_ns, percent};
 use etwhy_report::{BillRow, Quality, Report, SCHEMA};
 use etwhy_rules::Outcome;
 use etwhy_table::Database;
@@ -44,8 +44,8 @@ fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome], bill: &[BillRow]
     let known_idle = cpu.idle_ns > 0;
     let load = if known_idle {
         format!(
-            "The processors were busy {:.0} % of the time ({} of {} CPU time).",
-            percent(cpu.busy_ns, total),
+            "The processors were busy {} % of the time ({} of {} CPU time).",
+            whole_percent(percent(cpu.busy_ns, total)),
             duration_ns(cpu.busy_ns),
             duration_ns(total)
         )
@@ -65,11 +65,12 @@ fn sentence(cpu: &Cpu, quality: &Quality, findings: &[Outcome], bill: &[BillRow]
     let Some(first) = cpu.processes.first() else { return load };
     let share = percent(first.cpu_ns, cpu.busy_ns);
     let most = if share > 50.0 { "most of it" } else { "more of it than any other" };
-    let mut text = format!("{load} {} used {most}: {share:.0} %", process_name(&first.name, first.pid));
+    let mut text =
+        format!("{load} {} used {most}: {} %", process_name(&first.name, first.pid), whole_percent(share));
     if let Some(module) = first.modules.first() {
         text.push_str(&format!(
-            ", of which {:.0} % in {}",
-            percent(module.exclusive_ns, first.cpu_ns),
+            ", of which {} % in {}",
+            whole_percent(percent(module.exclusive_ns, first.cpu_ns)),
             module.name
         ));
         if let Some(category) = &module.category {
@@ -88,12 +89,18 @@ fn switched(findings: &[Outcome], bill: &[BillRow]) -> Option<String> {
     }
     let used = |row: &&BillRow| row.kind == "process" && row.part == "culprit" && row.total_cpu_ns > 0;
     let most = bill.iter().filter(used).max_by_key(|row| row.total_cpu_ns)?;
-    let share = most.share_percent.map_or(String::new(), |share| format!(", {share:.0} % of the processors"));
+    let of_all = |share| format!(", {} % of the processors", whole_percent(share));
+    let share = most.share_percent.map_or(String::new(), of_all);
     Some(format!(
         "{} used more CPU time than any other process: {}{share}.",
         most.culprit,
         duration_ns(most.total_cpu_ns)
     ))
+}
+
+/// A share in whole percent, or in more digits where that would say that there was nothing.
+fn whole_percent(share: f64) -> String {
+    if share < 1.0 { digits(share) } else { format!("{share:.0}") }
 }
 
 /// Name and id of a process; what is no process has no id.
