@@ -134,6 +134,8 @@ pub struct Planted {
     pub target: Target,
     /// Figures and what they have to reach, all of them. Those of all but one are planned so that they do not decide.
     pub conditions: Vec<(f64, Limit)>,
+    /// Other ways to be reported, each with all that it takes.
+    pub alternatives: Vec<Vec<(f64, Limit)>>,
     /// What it cost.
     pub figure: Option<Figure>,
     /// Functions, modules or processes whose CPU time is that cost. The writer drops a little work where several threads want one processor;
@@ -157,12 +159,25 @@ pub enum Whom {
 impl Planted {
     /// Nothing known yet but who.
     pub fn by(target: Target) -> Planted {
-        Planted { target, conditions: Vec::new(), figure: None, written: Vec::new(), also: Vec::new() }
+        Planted {
+            target,
+            conditions: Vec::new(),
+            alternatives: Vec::new(),
+            figure: None,
+            written: Vec::new(),
+            also: Vec::new(),
+        }
     }
 
     /// Adds a figure and what it has to reach.
     pub fn needs(mut self, value: f64, limit: Limit) -> Planted {
         self.conditions.push((value, limit));
+        self
+    }
+
+    /// Adds another way to be reported: figures and what they have to reach, all of them.
+    pub fn or_needs(mut self, conditions: Vec<(f64, Limit)>) -> Planted {
+        self.alternatives.push(conditions);
         self
     }
 
@@ -214,6 +229,7 @@ impl Planted {
     /// How many times its limit it is, on the machine as it became.
     pub fn multiple(&self, sums: &Sums) -> f64 {
         let ratio = |(value, limit): &(f64, Limit)| value / limit.value(sums).max(1e-12);
-        self.conditions.iter().map(ratio).fold(f64::INFINITY, f64::min)
+        let all = |conditions: &Vec<(f64, Limit)>| conditions.iter().map(ratio).fold(f64::INFINITY, f64::min);
+        self.alternatives.iter().map(all).fold(all(&self.conditions), f64::max)
     }
 }

@@ -198,15 +198,19 @@ fn below(plan: &mut Plan, multiple: f64, least: f64, share: f64, frames: &str, p
     let cost =
         (multiple * least).max((plan.busy + 0.4) * part_of_busy / (1.0 - part_of_busy)).min(plan.room());
     plan.cpu(&victim, "worker", cost, &format!("ntdll!RtlUserThreadStart;{}!Worker;{frames}", victim.name));
+    let own = 0.3;
     plan.cpu(
         &victim,
         "worker",
-        0.3,
+        own,
         &format!("ntdll!RtlUserThreadStart;{}!Worker;{}!Work", victim.name, victim.name),
     );
+    // On a large machine what a single program pays: a fifth of its time, and a tenth of a processor.
+    let of_program = (cost / (cost + own), Limit::Fixed(0.2));
     Planted::by(Target::thing(part))
         .needs(cost, Limit::Fixed(least))
         .needs(cost, Limit::OfBusy(share))
+        .or_needs(vec![(cost, Limit::Fixed(least)), of_program, (cost, Limit::OfTrace(0.1))])
         .costs_cpu(cost, &[part])
 }
 
