@@ -3,14 +3,14 @@
 //! A leak goes on in each of them. Time in which no processor was observed, or in which the whole machine stood still, is in none: a pause of
 //! a virtual machine for a third of the trace had left a quarter empty, and the leak was called none.
 
-use crate::derived::machine::{MachineRow, silent_ns};
+use crate::derived::machine::{StandstillRows, silent_ns, standstill};
 use crate::operators::span;
 use etwhy_table::Database;
-use etwhy_trace::catalog::{kernel_class::KernelClassRow, trace::TraceRow, unobserved::UnobservedRow};
+use etwhy_trace::catalog::{trace::TraceRow, unobserved::UnobservedRow};
 use std::collections::BTreeMap;
 
 /// Tables that [`Dark::read`] and [`Quarters::of_trace`] read.
-pub(crate) type QuarterRows = (TraceRow, KernelClassRow, MachineRow, UnobservedRow);
+pub(crate) type QuarterRows = StandstillRows;
 
 /// Time ranges in which nothing can have been seen: start, end, and how much lies in those before. In order and apart from each other.
 #[derive(Clone, Debug, Default)]
@@ -19,15 +19,15 @@ pub(crate) struct Dark(Vec<(i64, i64, i64)>);
 impl Dark {
     /// Where the machine stood still, and what is missing of all its processors at once.
     pub(crate) fn read(db: &Database) -> Dark {
-        let machine = db.read_or_empty::<MachineRow>();
-        let cpus = machine.first().map_or(0, |row| row.cpus());
-        let still = machine.first().and_then(|row| {
-            let start = row.stood_still_start_ns()?;
-            Some((start, start.saturating_add(row.stood_still_ns()?)))
-        });
+        let cpus = db.read_or_empty::<TraceRow>().iter().map(|row| row.cpus()).max().unwrap_or(0);
         let gaps = db.read_or_empty::<UnobservedRow>();
         let ranges = gaps.iter().map(|row| (row.cpu(), row.start_ns(), row.dur_ns()));
-        Dark::new(still, cpus, ranges)
+        Dark::new(standstill(db), cpus, ranges)
+    }
+
+    /// Where the machine stood still: what ran on through that took so much less.
+    pub(crate) fn standstill(db: &Database) -> Dark {
+        Dark::new(standstill(db), 1, std::iter::empty())
     }
 
     /// From the time in which the machine stood still, and ranges of single processors: processor, start and length.
@@ -58,6 +58,11 @@ impl Dark {
             }
         }
         Dark(out)
+    }
+
+    /// A time as it were if the dark ranges had not been.
+    pub(crate) fn without(&self, ts_ns: i64) -> i64 {
+        ts_ns.saturating_sub(self.until(ts_ns))
     }
 
     /// How much of the time until then is dark.
@@ -110,6 +115,7 @@ mod tests {
         let dark = Dark::new(Some((100, 200)), 2, gaps.into_iter());
         assert_eq!(dark.0, [(100, 200, 0), (250, 270, 100)]);
         assert_eq!(Dark::new(None, 0, gaps.into_iter()).0, []);
+        assert_eq!([50, 150, 300].map(|ts| dark.without(ts)), [50, 100, 180]);
         let whole = Quarters::between(0, 520, &dark);
         let at = |times: &[i64]| times.iter().map(|&ts| whole.at(ts, &dark)).collect::<Vec<_>>();
         assert_eq!(at(&[0, 99, 150, 201, 249, 260, 320, 420, 519, 900]), [0, 0, 1, 1, 1, 1, 2, 3, 3, 3]);

@@ -7,16 +7,19 @@
 //! one before it, of the same disk, process and direction, ended. Windows lets transfers of priority Low and VeryLow (prefetching, indexing,
 //! scrubbing) wait for others: what they do is shown apart, and *urgent* is all that they are not, flushes included. Flushes that
 //! were under way when the first of them ended have equal parts of their service time: the disk wrote its cache for all of them, and by the
-//! order of their ends alone one would have all of it.
+//! order of their ends alone one would have all of it. The time in which the machine stood still (`machine`) is in no figure: a transfer that
+//! was under way meanwhile had filled "101 % of the trace".
 //!
 //! # What fools it
 //!
 //! Response times have the waiting behind other transfers in them; `service_ns` has not. Lazily written data is the
 //! System process's. Several physical disks may stand behind one number (RAID, storage pools, virtual machines).
 
+use super::machine::StandstillRows;
 use crate::derive::DerivedSpec;
 use crate::fold::{freeze, id};
 use crate::operators::{ProcessRow, add};
+use crate::quarters::Dark;
 use etwhy_table::{Database, Memory, Strings, Sym, Table, TableBuilder, define_table, reads};
 use etwhy_trace::catalog::disk_io::DiskIoRow;
 use std::collections::BTreeMap;
@@ -89,8 +92,12 @@ define_table! {
 }
 
 /// Declaration.
-pub static DERIVED: DerivedSpec =
-    DerivedSpec { tables: &[&DISK_COST], reads: reads::<(ProcessRow, DiskIoRow)>, on_demand: false, make };
+pub static DERIVED: DerivedSpec = DerivedSpec {
+    tables: &[&DISK_COST],
+    reads: reads::<(ProcessRow, DiskIoRow, StandstillRows)>,
+    on_demand: false,
+    make,
+};
 
 /// Up to here a transfer is small.
 const SMALL_BYTES: i64 = 16 << 10;
@@ -123,16 +130,19 @@ fn make(db: &Database, memory: &Memory) -> etwhy_table::Result<Vec<Table>> {
     let mut rows = TableBuilder::<DiskCostRow>::new(memory);
     let mut strings = Strings::new();
     let mut by: BTreeMap<(i32, i64), Vec<Transfer>> = BTreeMap::new();
+    let still = Dark::standstill(db);
     for row in &db.read_or_empty::<DiskIoRow>() {
         let op = match row.op() {
             "read" => Op::Read,
             "write" => Op::Write,
             _ => Op::Flush,
         };
+        let end = still.without(row.ts_ns());
+        let served = still.without(row.ts_ns().saturating_sub(row.service_ns()));
         let transfer = Transfer {
-            start: row.start_ns(),
-            end: row.ts_ns(),
-            service: row.service_ns(),
+            start: still.without(row.start_ns()),
+            end,
+            service: end.saturating_sub(served),
             op,
             size: row.size_bytes(),
             offset: row.offset_bytes(),

@@ -29,6 +29,8 @@
 //! processor has one in the pause; lost buffers of which no range is known do; lost events of which none is known do if they
 //! are as many as the samples that the pause lacks. A pause that is known is in none of `observed_ns`, `sampled_capacity_ns`, and idle time.
 
+mod pause;
+
 use crate::derive::DerivedSpec;
 use crate::fold::freeze_plain;
 use crate::gaps::Gaps;
@@ -42,7 +44,7 @@ use etwhy_trace::catalog::{
     trace::TraceRow,
     unobserved::UnobservedRow,
 };
-use std::collections::BTreeSet;
+use pause::{may_be_loss, pause, stood_still_ns};
 
 define_table! {
     /// The machine and the trace in one row: what shares are shares of.
@@ -133,7 +135,7 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
             all.iter().filter_map(|row| Option::<i64>::from(row.$column())).max()
         };
     }
-    let interval = most!(sample_interval_ns).unwrap_or(1_000_000);
+    let interval = most!(sample_interval_ns).unwrap_or(DEFAULT_INTERVAL_NS);
     let observed = Observed::read(db, interval);
     // Without a recorded stack the instruction pointer alone is one.
     let bare: Vec<bool> = db.read_or_empty::<StackRow>().iter().map(|row| row.leaf_only()).collect();
@@ -149,15 +151,10 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
     let elapsed = duration.saturating_mul(cpus);
     let silent = unrecorded_ns(db);
     let recorded = duration.saturating_sub(silent).max(0).saturating_mul(cpus);
-    let events_lost = all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add);
-    let buffers_lost = all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add);
+    let (events_lost, buffers_lost) = lost(&all);
     let gaps = Gaps::read(db);
-    let (pause, still_from) = pause(db);
-    let still = stood_still_ns(pause, interval, observed.samples(), (cpus, recorded));
-    let samples = cpus.saturating_mul(pause / interval.max(1));
-    let lost = (events_lost, buffers_lost);
-    let still_from =
-        still_from.filter(|&from| still > 0 && !may_be_loss(db, (from, pause), samples, cpus, lost));
+    let (still, still_from) =
+        stood_still(db, &observed, (cpus, recorded), interval, (events_lost, buffers_lost));
     let paused = still_from.map_or(0, |_| still);
     let sampled = observed.sampled_capacity(cpus, paused);
     let switched = observed.switched.map(|(busy, idle)| busy.saturating_add(idle));
@@ -194,6 +191,45 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
     }
 }
 
+/// Events and buffers lost, as the headers say.
+fn lost(all: &[RowOf<'_, '_, TraceRow>]) -> (i64, i64) {
+    let sum = |lost: fn(&RowOf<'_, '_, TraceRow>) -> i64| all.iter().map(lost).fold(0, i64::saturating_add);
+    (sum(|row| row.events_lost()), sum(|row| row.buffers_lost()))
+}
+
+/// How long the machine stood still, and since when, where that is known.
+fn stood_still(
+    db: &Database,
+    observed: &Observed,
+    (cpus, recorded): (i64, i64),
+    interval: i64,
+    lost: (i64, i64),
+) -> (i64, Option<i64>) {
+    let (pause, from) = pause(db);
+    let still = stood_still_ns(pause, interval, observed.samples(), (cpus, recorded));
+    let samples = cpus.saturating_mul(pause / interval.max(1));
+    (still, from.filter(|&from| still > 0 && !may_be_loss(db, (from, pause), samples, cpus, lost)))
+}
+
+/// Tables that [`standstill`] reads.
+pub(crate) type StandstillRows = (TraceRow, CpuRow, UnobservedRow, KernelClassRow);
+
+/// When the machine stood still, from and to, where that is known: as this table says, without the stacks that other columns need.
+pub(crate) fn standstill(db: &Database) -> Option<(i64, i64)> {
+    let trace = db.read_or_empty::<TraceRow>();
+    let all = of_one_machine(&trace);
+    let interval = all.iter().filter_map(|row| row.sample_interval_ns()).max().unwrap_or(DEFAULT_INTERVAL_NS);
+    let observed = Observed::read(db, interval);
+    let cpus = all.iter().map(|row| row.cpus()).max().unwrap_or(0).max(observed.processors);
+    let duration = all.iter().map(|row| row.duration_ns()).max().unwrap_or(0);
+    let recorded = duration.saturating_sub(unrecorded_ns(db)).max(0).saturating_mul(cpus);
+    let (still, from) = stood_still(db, &observed, (cpus, recorded), interval, lost(&all));
+    from.map(|from| (from, from.saturating_add(still)))
+}
+
+/// Windows samples once a millisecond unless told otherwise.
+const DEFAULT_INTERVAL_NS: i64 = 1_000_000;
+
 /// Processors times duration, without the time in which the whole machine is known to have stood still: nobody could run, or be recorded.
 pub fn running_cpu_ns<'a>(machine: RowOf<'a, 'a, MachineRow>) -> i64 {
     let paused = machine.stood_still_start_ns().and_then(|_| machine.stood_still_ns()).unwrap_or(0).max(0);
@@ -214,66 +250,6 @@ pub fn silent_ns(db: &Database) -> (i64, i64) {
 pub fn unrecorded_ns(db: &Database) -> i64 {
     let (late, silent) = silent_ns(db);
     late.saturating_add(silent)
-}
-
-/// Classes whose events never cease while a machine runs, beside its samples.
-const CEASELESS: [&str; 5] = ["CSWITCH", "DPC", "INTERRUPT", "DISPATCHER", "SYSCALL"];
-/// A class with fewer events pauses by chance.
-const LEAST_EVENTS: i64 = 100;
-
-/// The longest pause of the samples of all processors, and when it began if other classes paused as well: samples may pause by themselves.
-fn pause(db: &Database) -> (i64, Option<i64>) {
-    let classes = db.read_or_empty::<KernelClassRow>();
-    let Some(samples) = classes.iter().find(|class| class.class() == "PROFILE") else { return (0, None) };
-    let (pause, quarter) = (samples.pause_ns(), samples.pause_ns() / 4);
-    let paused = |start: i64, class: RowOf<'_, '_, KernelClassRow>| {
-        class.pause_start_ns().is_some_and(|other| {
-            let end = other.saturating_add(class.pause_ns());
-            other.saturating_sub(start) <= quarter
-                && start.saturating_add(pause).saturating_sub(end) <= quarter
-        })
-    };
-    let ceaseless = |class: &RowOf<'_, '_, KernelClassRow>| {
-        CEASELESS.contains(&class.class()) && class.events() >= LEAST_EVENTS
-    };
-    let others: Vec<_> = classes.iter().filter(ceaseless).collect();
-    let all_paused = |start: i64| !others.is_empty() && others.iter().all(|&class| paused(start, class));
-    (pause, samples.pause_start_ns().filter(|&start| all_paused(start)))
-}
-
-/// A shorter pause of all samples is none, as for the finding `machine.stall`.
-const LEAST_STILL_NS: i64 = 10_000_000;
-/// Where samples cover less than this part of the processors' time outside the pause, idle processors are not sampled.
-const SAMPLED_SHARE: f64 = 0.6;
-
-/// How long a machine of so many processors, with their recorded time, stood still in a pause of its samples, which cover so much of that time.
-fn stood_still_ns(pause: i64, interval: i64, sampled: i64, (cpus, elapsed): (i64, i64)) -> i64 {
-    let outside = elapsed as f64 - cpus as f64 * pause as f64;
-    if pause < LEAST_STILL_NS || (sampled as f64) < SAMPLED_SHARE * outside {
-        return 0;
-    }
-    pause.saturating_sub(interval).max(0)
-}
-
-/// Whether records that are missing, and no stop of the machine, may be why nobody was sampled in a pause (its start and length), which
-/// lacks so many samples. Ranges without records are known by their processors, and a processor without any in the pause stood still. Of
-/// single events that found no buffer nobody may know when they came; fewer than the samples that the pause lacks do not make one.
-fn may_be_loss(
-    db: &Database,
-    (start, pause): (i64, i64),
-    samples: i64,
-    cpus: i64,
-    (events, buffers): (i64, i64),
-) -> bool {
-    let gaps = db.read_or_empty::<UnobservedRow>();
-    if gaps.is_empty() {
-        return buffers > 0 || (events > 0 && events >= samples);
-    }
-    let end = start.saturating_add(pause);
-    let in_pause =
-        gaps.iter().filter(|gap| gap.start_ns() < end && gap.start_ns().saturating_add(gap.dur_ns()) > start);
-    let processors: BTreeSet<i64> = in_pause.map(|gap| gap.cpu()).collect();
-    i64::try_from(processors.len()).unwrap_or(i64::MAX) >= cpus
 }
 
 /// The part of `duration` that rates are of. `silent`: how long no events came although it went on, or the machine stood still. `events`:
@@ -455,65 +431,6 @@ mod tests {
         // Disk transfers were recorded before the switches; a class that comes as it likes says nothing.
         assert_eq!(observed_of(&[("CSWITCH", 8 * S, 10 * S), ("DISK_IO", 0, 9 * S)]).0, 10 * S);
         assert_eq!(observed_of(&[("DISK_IO", 8 * S, 10 * S)]).0, 10 * S);
-    }
-
-    #[test]
-    fn a_machine_stands_still_where_idle_processors_are_sampled() {
-        const MS: i64 = 1_000_000;
-        // Four processors and 6 s, after which somebody set the clock by an hour.
-        let whole = (4, 4 * 3606 * S);
-        assert_eq!(stood_still_ns(3600 * S + MS, MS, 24 * S, whole), 3600 * S);
-        assert_eq!(stood_still_ns(3600 * S + MS, MS, 3 * S, whole), 0);
-        // A pause of a moment counts from ten milliseconds on.
-        assert_eq!([9, 12].map(|ms| stood_still_ns(ms * MS, MS, 24 * S, (4, 24 * S))), [0, 11 * MS]);
-        assert_eq!(stood_still_ns(i64::MAX, MS, 0, (i64::MAX, i64::MAX)), i64::MAX - MS);
-        assert_eq!(stood_still_ns(0, 0, 0, (0, 0)), 0);
-    }
-
-    #[test]
-    fn the_machine_stands_still_where_all_events_pause() {
-        let from = |switches: (i64, i64), dpcs: i64| {
-            let mut db = Database::new();
-            let row = |class, events, (start, pause)| vec![T(class), N(events), N(start), N(pause)];
-            let rows = [
-                row("PROFILE", 8000, (2 * S, 4 * S)),
-                row("CSWITCH", 4000, switches),
-                row("DPC", dpcs, (0, S / 10)),
-            ];
-            db.insert(table("kernel_class", "class events pause_start_ns pause_ns", &rows));
-            pause(&db)
-        };
-        assert_eq!(from((2 * S, 4 * S), 9), (4 * S, Some(2 * S)));
-        assert_eq!(from((S, 5 * S), 9), (4 * S, Some(2 * S)));
-        assert_eq!(from((4 * S, 2 * S), 9), (4 * S, None), "switches went on for half of it");
-        assert_eq!(from((2 * S, 2 * S), 9), (4 * S, None));
-        assert_eq!(from((2 * S, 4 * S), 900), (4 * S, None), "DPCs never paused");
-        assert_eq!(pause(&Database::new()), (0, None));
-        let mut samples = Database::new();
-        let row = vec![T("PROFILE"), N(8000), N(2 * S), N(4 * S)];
-        samples.insert(table("kernel_class", "class events pause_start_ns pause_ns", &[row]));
-        assert_eq!(pause(&samples), (4 * S, None), "samples alone");
-    }
-
-    #[test]
-    fn records_that_are_missing_elsewhere_do_not_hide_a_stall() {
-        // Two processors stand still from 2 s to 4 s, which lacks 4000 samples.
-        let hides = |gaps: &[(i64, i64, i64)], events: i64, buffers: i64| {
-            let mut db = Database::new();
-            let rows: Vec<_> = gaps.iter().map(|&(start, dur, cpu)| vec![N(start), N(dur), N(cpu)]).collect();
-            db.insert(table("unobserved", "start_ns dur_ns cpu", &rows));
-            may_be_loss(&db, (2 * S, 2 * S), 4000, 2, (events, buffers))
-        };
-        assert!(!hides(&[], 0, 0));
-        // Single events, too few for a pause; enough for it; buffers of which nobody knows when.
-        assert_eq!(
-            [(22, 0), (4000, 0), (0, 1)].map(|(events, buffers)| hides(&[], events, buffers)),
-            [false, true, true]
-        );
-        let (before, first, second) = ((S, S / 2, 0), (S, 4 * S, 0), (3 * S, S / 2, 1));
-        assert!(!hides(&[before], 9000, 3));
-        assert!(!hides(&[before, first], 0, 3), "the second processor was observed, and stood still as well");
-        assert!(hides(&[first, second], 0, 3));
     }
 
     #[test]
