@@ -1,7 +1,7 @@
 //! Counters that a finding needs: without them a log cannot show what is asked, so *not found* would say too much.
 
 use super::rule::Rule;
-use etwhy_base::units::thousands;
+use etwhy_base::units::{counted, thousands};
 use etwhy_counters::tables::{CounterMachineRow, CounterWantedRow};
 use etwhy_table::{Database, RowOf};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -111,8 +111,7 @@ fn reason(
         Instances::Sum => totals,
     };
     if there > 0 {
-        return (samples > 0 && samples < least)
-            .then(|| format!("{path} has only {samples} samples, and at least {least} are needed"));
+        return (samples > 0 && samples < least).then(|| too_few(path, samples, least));
     }
     Some(match (need.instances, language) {
         (Instances::Each, _) if totals > 0 => format!(
@@ -130,6 +129,10 @@ fn reason(
     })
 }
 
+fn too_few(path: &str, samples: i64, least: i64) -> String {
+    format!("{path} has only {}, and at least {least} are needed", counted(samples, "sample", "samples"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +147,13 @@ mod tests {
         for wrong in ["", "Memory", r"\Memory", r"\(*)\x", r"\Processor(0)\x"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn one_sample_is_one() {
+        let path = r"\Memory\Pages/sec";
+        assert_eq!(too_few(path, 1, 3), r"\Memory\Pages/sec has only 1 sample, and at least 3 are needed");
+        assert_eq!(too_few(path, 2, 3), r"\Memory\Pages/sec has only 2 samples, and at least 3 are needed");
     }
 
     #[test]

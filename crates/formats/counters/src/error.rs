@@ -68,13 +68,13 @@ pub enum CountersError {
     /// No sample is left.
     #[error("no sample in {files} that --from and --to leave")]
     NoSample {
-        /// How many files.
+        /// The file, or how many there are.
         files: String,
     },
     /// There is none, although nothing was left out.
     #[error("no sample in {files}: no line behind the header begins with a time")]
     NoTime {
-        /// How many files.
+        /// The file, or how many there are.
         files: String,
     },
     /// A table could not be built.

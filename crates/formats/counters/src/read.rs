@@ -107,8 +107,10 @@ pub fn read(paths: &[PathBuf], options: &Options<'_>, memory: &Memory) -> Result
         return Err(CountersError::NoCounter { kinds: state.all.kinds_left_out() });
     }
     let Some(zero) = state.zero else {
-        let files =
-            if files.len() == 1 { "this file".to_owned() } else { format!("these {} files", files.len()) };
+        let files = match files.as_slice() {
+            [only] => only.path.display().to_string(),
+            several => format!("these {} files", several.len()),
+        };
         let is_cut = options.from.is_some() || options.to.is_some();
         return Err(if is_cut { CountersError::NoSample { files } } else { CountersError::NoTime { files } });
     };
