@@ -3,6 +3,7 @@
 use crate::collect::{Collected, Counter, Machine};
 use crate::error::CountersError;
 use crate::notes::Notes;
+use crate::path::CounterPath;
 use crate::tables::{
     CounterMachineRow, CounterNoteRow, CounterRow, CounterSampleRow, CounterSliceRow, CounterWantedRow,
 };
@@ -148,7 +149,7 @@ fn machine_row(
 }
 
 /// A counter of a log whose language seems not to be known: its object has a name that is not, and letters that English has not, or none of
-/// the objects that findings read has a name that is.
+/// the objects that findings read has a name that is, and most of its names are not English: a log of a database alone is.
 fn unknown_language<'c>(counters: impl Iterator<Item = &'c Counter> + Clone) -> Option<&'c Counter> {
     let is_read = |c: &Counter| c.object.is_some_and(|object| WANTED.iter().any(|w| w.is_object(object)));
     let is_foreign = |c: &&Counter| !c.path.object.is_ascii() || !c.path.name.is_ascii();
@@ -156,7 +157,40 @@ fn unknown_language<'c>(counters: impl Iterator<Item = &'c Counter> + Clone) -> 
     match unknown.clone().find(is_foreign) {
         Some(counter) => Some(counter),
         None if counters.clone().any(is_read) => None,
-        None => unknown.next(),
+        None => {
+            let english = unknown.clone().filter(|counter| is_english(&counter.path)).count();
+            if english > unknown.clone().count() / 2 { None } else { unknown.next() }
+        }
+    }
+}
+
+/// Words in English names of counters that the names of no other language have.
+const ENGLISH: [&str; 19] = [
+    "average", "avg", "count", "current", "errors", "hits", "length", "life", "number", "of", "reads",
+    "received", "requests", "sent", "size", "switches", "time", "used", "writes",
+];
+
+/// The object or the counter has a name of English words.
+fn is_english(path: &CounterPath) -> bool {
+    let mut words =
+        [&path.object, &path.name].into_iter().flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+    words.any(|word| ENGLISH.iter().any(|english| word.eq_ignore_ascii_case(english)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_databases_and_web_servers_are_english() {
+        let is = |path: &str| is_english(&CounterPath::parse(path).unwrap());
+        assert!(is(r"\\S\SQLServer:Buffer Manager\Page life expectancy"));
+        assert!(is(r"\\S\.NET CLR Memory(w3wp)\% Time in GC"));
+        assert!(is(r"\\S\Web Service(_Total)\Current Connections"));
+        // Dutch, Danish and Polish.
+        assert!(!is(r"\\S\Processor(_Total)\% Processortijd"));
+        assert!(!is(r"\\S\Hukommelse\Sider/sek"));
+        assert!(!is(r"\\S\Procesor(0)\Czas procesora (%)"));
     }
 }
 
