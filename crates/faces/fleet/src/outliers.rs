@@ -110,6 +110,19 @@ pub fn outliers(table: &Table) -> Vec<Outlier> {
     found
 }
 
+/// How many machines of view `machine_shares` have enough peers to be compared. Where none has, nothing can be said of any.
+pub fn compared(table: &Table) -> usize {
+    let mut machines: BTreeMap<Peers, BTreeSet<String>> = BTreeMap::new();
+    for row in 0..u32::try_from(table.rows()).unwrap_or(u32::MAX) {
+        let peers = (table.text(row, "model").map(str::to_owned), table.i64(row, "os_build").unwrap_or(0));
+        machines
+            .entry(peers)
+            .or_default()
+            .insert(table.text(row, "machine_id").unwrap_or_default().to_owned());
+    }
+    machines.values().map(BTreeSet::len).filter(|all| *all >= LEAST_PEERS).sum()
+}
+
 /// Which values of peers lie too far above the others, by how many deviations, and what the others have. `compared` is how many values are
 /// compared in all.
 fn apart(values: &[f64], compared: usize) -> Vec<(usize, f64, f64)> {

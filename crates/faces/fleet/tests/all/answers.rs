@@ -2,7 +2,7 @@
 
 use crate::made::Made;
 use etwhy_base::rng::Rng;
-use etwhy_fleet::outliers::outliers;
+use etwhy_fleet::outliers::{compared, outliers};
 use etwhy_fleet::regressions::{pairs, regressions};
 use etwhy_fleet::trend::{By, courses};
 use etwhy_fleet::{Fleet, views};
@@ -83,7 +83,9 @@ fn what_was_planted_is_found() {
     let ratio = change.ratio.unwrap();
     assert!(ratio.holds(1.03) && ratio.low > 1.0 && ratio.high < 1.06, "{ratio:?}");
 
-    let found = outliers(&fleet.ask("machine_shares").unwrap());
+    let shares = fleet.ask("machine_shares").unwrap();
+    assert_eq!(compared(&shares), 200, "50 of each model");
+    let found = outliers(&shares);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].machine_id.as_str(), found[0].culprit.as_str()), ("m017", "rogue.sys"));
 
@@ -178,6 +180,7 @@ fn a_broken_clock_costs_only_its_own_trace() {
     }
     let fleet = fleet(&made, folder.path());
     assert_eq!(fleet.traces(), 3);
+    assert_eq!(compared(&fleet.ask("machine_shares").unwrap()), 0, "one machine has no peers");
     let rank = fleet.ask("rank").unwrap();
     assert_eq!(
         (rank.rows(), rank.text(0, "culprit"), rank.i64(0, "machines_able")),

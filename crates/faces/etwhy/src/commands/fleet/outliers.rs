@@ -2,9 +2,9 @@
 
 use super::answer::{Asked, Said, machine, percent};
 use crate::exit::Exit;
-use etwhy_base::units::digits;
+use etwhy_base::units::{digits, thousands};
 use etwhy_doc::{Column, Doc, Line, Table};
-use etwhy_fleet::outliers::{LEAST_PEERS, outliers};
+use etwhy_fleet::outliers::{LEAST_PEERS, compared, outliers};
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -15,7 +15,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let fleet = args.asked.fleet()?;
-    let found = outliers(&fleet.ask("machine_shares")?);
+    let shares = fleet.ask("machine_shares")?;
+    let found = outliers(&shares);
     let mut doc = Doc::titled("Machines that differ from those like them");
     doc.heading("Machines that differ from those like them");
     let mut shown = Table::new([
@@ -43,7 +44,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         ]);
     }
     if shown.rows.is_empty() {
-        doc.text("No machine stands out.");
+        doc.text(match compared(&shares) {
+            0 => format!(
+                "Cannot tell: of no model and build are there {LEAST_PEERS} machines with a trace that says who used the CPU."
+            ),
+            machines => format!("No machine stands out, of {} compared.", thousands(machines as i128)),
+        });
     }
     doc.table(args.asked.cut(shown));
     doc.text(format!(
