@@ -25,7 +25,7 @@ impl By {
         }
     }
 
-    /// A row's point: its place in the order, and what it is called.
+    /// A row's point: its place in the order, and its day or path.
     fn point(self, table: &Table, row: u32) -> (Point, String) {
         let text = |column: &str| table.text(row, column).unwrap_or_default().to_owned();
         match self {
@@ -35,9 +35,8 @@ impl By {
             }
             By::Run => {
                 let path = text("path");
-                let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
                 let order = table.i64(row, "captured_unix_ns").unwrap_or(0);
-                ((order, format!("{path} {}", text("trace_id"))), name)
+                ((order, format!("{path} {}", text("trace_id"))), path)
             }
         }
     }
@@ -78,6 +77,8 @@ pub fn courses(table: &Table, kind: &str, by: By) -> Vec<Course> {
         points.insert(point.clone(), name);
         shares.entry(culprit).or_default().insert(point, table.f64(row, "share_percent").unwrap_or(0.0));
     }
+    let named: Vec<String> = points.values().cloned().collect();
+    let named = if by == By::Run { file_names(&named) } else { named };
     let alpha = FALSE_ALARMS / shares.len().max(1) as f64;
     let mut all: Vec<Course> = shares
         .into_iter()
@@ -94,12 +95,44 @@ pub fn courses(table: &Table, kind: &str, by: By) -> Vec<Course> {
                 slope: trend.map(|trend| trend.slope),
                 certain: trend.is_some_and(|trend| trend.p < alpha),
                 steps: steps(&values, alpha),
-                percent: points.values().cloned().zip(values).collect(),
+                percent: named.iter().cloned().zip(values).collect(),
             }
         })
         .collect();
     all.sort_by(|a, b| b.mean_percent.total_cmp(&a.mean_percent).then_with(|| a.culprit.cmp(&b.culprit)));
     all
+}
+
+/// The names of files, with as much of their folders as tells them apart: each build of a benchmark has its `run1.etl`.
+fn file_names(paths: &[String]) -> Vec<String> {
+    let mut names: Vec<Option<String>> = vec![None; paths.len()];
+    for folders in 0..=MOST_FOLDERS {
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for path in paths {
+            *times.entry(end(path, folders)).or_default() += 1;
+        }
+        for (name, path) in names.iter_mut().zip(paths).filter(|(name, _)| name.is_none()) {
+            if times.get(end(path, folders)) == Some(&1) {
+                *name = Some(end(path, folders).to_owned());
+            }
+        }
+        if names.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    // A path may be there twice, of a file that was replaced.
+    names.into_iter().zip(paths).map(|(name, path)| name.unwrap_or_else(|| end(path, 0).to_owned())).collect()
+}
+
+/// Folders that a name has at most: the path in a store may be of any length.
+const MOST_FOLDERS: usize = 32;
+/// Traces may come from any system.
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
+/// The name of a file with so many folders.
+fn end(path: &str, folders: usize) -> &str {
+    let begin = path.rmatch_indices(SEPARATORS).nth(folders).map_or(0, |(at, _)| at + 1);
+    path.get(begin..).unwrap_or(path)
 }
 
 /// A day as a number of days.
@@ -108,4 +141,26 @@ fn number(day: &str) -> i64 {
     let mut next = || parts.next().flatten();
     let days = next().zip(next()).zip(next()).and_then(|((y, m), d)| etwhy_base::time::days(y, m, d));
     days.map_or(0, i64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_one_name_are_told_apart_by_their_folders() {
+        let names =
+            |paths: &[&str]| file_names(&paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&["/x/run1.etl", "/x/run2.etl"]), ["run1.etl", "run2.etl"]);
+        assert_eq!(
+            names(&["/x/b1/run1.etl", r"c:\x\b2\run1.etl", "/x/b2/last.etl"]),
+            ["b1/run1.etl", r"b2\run1.etl", "last.etl"]
+        );
+        assert_eq!(names(&["/b/x/run.etl", "/c/x/run.etl"]), ["b/x/run.etl", "c/x/run.etl"]);
+        assert_eq!(
+            names(&["run.etl", "/run.etl", "/x/a.etl", "/x/a.etl"]),
+            ["run.etl", "/run.etl", "a.etl", "a.etl"]
+        );
+        assert_eq!(names(&[]), Vec::<String>::new());
+    }
 }

@@ -3,7 +3,7 @@
 use super::answer::{Asked, Said, count, of, percent, rows};
 use crate::exit::Exit;
 use crate::report::table_json::table_json;
-use etwhy_base::units::{digits, duration_ns};
+use etwhy_base::units::{counted, digits, duration_ns};
 use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_table::Table as Rows;
 use serde_json::Value;
@@ -98,9 +98,9 @@ fn costs(asked: &Asked, what: What, table: &Rows) -> Said {
         ]);
     }
     doc.heading(format!(
-        "Which {} cost most, on {} machines that could tell",
+        "Which {} cost most, on {} that could tell",
         what.several(),
-        able.unwrap_or(0)
+        counted(able.unwrap_or(0), "machine", "machines")
     ));
     doc.table(asked.cut(shown));
     doc.text(
