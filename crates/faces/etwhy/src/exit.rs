@@ -6,6 +6,7 @@ use etwhy_export::ExportError;
 use etwhy_export::extract::ExtractError;
 use etwhy_input::anomaly::GIVEN_UNUSABLE;
 use etwhy_table::Database;
+use etwhy_trace::catalog::trace::TraceRow;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -63,19 +64,26 @@ pub fn in_part(db: &Database) -> Option<String> {
     // What an option names is not part of the trace.
     let damaged = missing.iter().any(|a| a.name != GIVEN_UNUSABLE.name);
     let copy = if damaged { "; if this is a copy, copy it again" } else { "" };
-    let kinds: Vec<String> = missing
-        .iter()
-        .map(|a| match a.first.as_str() {
-            "" => format!("{} x {}", thousands(a.count.into()), a.name),
-            first => format!("{} x {} ({first})", thousands(a.count.into()), a.name),
-        })
-        .collect();
+    let traces = db.read::<TraceRow>().ok();
+    let mut files = traces.iter().flat_map(|rows| rows.iter()).map(|row| row.file().to_owned());
+    let only = files.next().filter(|_| files.next().is_none());
+    let kinds: Vec<String> = missing.iter().map(|a| kind(a, only.as_deref())).collect();
     (!kinds.is_empty()).then(|| {
         format!(
             "done in part, not everything could be read: {}. `etwhy dump ledger` on it says what that means{copy}",
             kinds.join(", ")
         )
     })
+}
+
+/// An anomaly with the place where it begins. One that has none lies in the only trace there is: who reads many has to know in which.
+fn kind(anomaly: &Anomaly, only: Option<&str>) -> String {
+    let times = format!("{} x {}", thousands(anomaly.count.into()), anomaly.name);
+    let place = Some(anomaly.first.as_str()).filter(|first| !first.is_empty()).or(only);
+    match place {
+        Some(place) => format!("{times} ({place})"),
+        None => times,
+    }
 }
 
 /// The exit code of an error.
@@ -231,6 +239,24 @@ mod tests {
             assert_eq!(of_error(&error), Exit::InPart);
         }
         assert_eq!(advice_of(&std::io::Error::from(ErrorKind::NotFound).into()), "");
+    }
+
+    #[test]
+    fn the_trace_is_named_in_which_something_is_missing() {
+        let missing = |first: &str| Anomaly {
+            name: "buffers_missing".to_owned(),
+            severity: "data_loss".to_owned(),
+            stage: "read".to_owned(),
+            count: 1_300,
+            meaning: String::new(),
+            first: first.to_owned(),
+        };
+        assert_eq!(kind(&missing(""), Some("b.etl")), "1,300 x buffers_missing (b.etl)");
+        assert_eq!(kind(&missing(""), None), "1,300 x buffers_missing");
+        assert_eq!(
+            kind(&missing("b.etl: its end"), Some("b.etl")),
+            "1,300 x buffers_missing (b.etl: its end)"
+        );
     }
 
     struct Full;
