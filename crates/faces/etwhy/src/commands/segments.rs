@@ -4,13 +4,14 @@ use super::why::{TOP, answers};
 use crate::command::Command;
 use crate::exit::Exit;
 use crate::open::TraceArgs;
+use crate::report::quality;
 use crate::report::terminal::{out, text};
 use crate::rules::RuleArgs;
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_analysis::derived::machine::MachineRow;
 use etwhy_base::time::{filetime, filetime_text};
-use etwhy_base::units::{bytes, duration_ns, percent, thousands};
+use etwhy_base::units::{bytes, counted, duration_ns, percent};
 use etwhy_doc::{Column, Doc, Line, Table};
 use etwhy_etl::read::{EtlFile, OpenOptions, joint_trace_id};
 use etwhy_report::{Open, Report};
@@ -70,6 +71,10 @@ struct Segment {
     events_lost: i64,
     /// Buffers that the session lost.
     buffers_lost: i64,
+    /// Buffers that the file lacks, whatever its header says.
+    buffers_missing: i64,
+    /// Not all of it could be read: the ledger says what is missing.
+    in_part: bool,
     /// The worst finding.
     worst: Option<Worst>,
     /// How many patterns were asked for, and how many of them cannot be determined.
@@ -100,7 +105,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut all: Vec<Segment> =
         files.iter().map(|file| segment(args, file, &rules, cache.as_ref())).collect();
     all.sort_by_key(|segment| std::cmp::Reverse(segment.begin_unix_ns));
-    let failed = all.iter().any(|segment| segment.error.is_some());
+    let failed = all.iter().any(|segment| segment.in_part);
     let mut out = out();
     if args.json {
         let json = serde_json::to_string_pretty(&all)?;
@@ -156,6 +161,8 @@ fn segment(args: &Args, file: &Path, rules: &[Rule], cache: Option<&Cache>) -> S
             interrupts_percent: None,
             events_lost: 0,
             buffers_lost: 0,
+            buffers_missing: 0,
+            in_part: true,
             worst: None,
             open: Open::default(),
             error: Some(format!("{error:#}")),
@@ -177,7 +184,16 @@ fn read(args: &Args, file: &Path, rules: &[Rule]) -> anyhow::Result<Segment> {
     let recording = trace.recordings()?.list.into_iter().next();
     let recording = recording.ok_or_else(|| anyhow::anyhow!("{}: holds no trace", file.display()))?;
     let (analysed, report) = answers(recording, rules, TOP, Part::default(), std::iter::empty())?;
-    Ok(summary(file, &analysed.db, &report))
+    let in_part = analysed.exit != Exit::Done;
+    Ok(Segment { in_part, ..summary(file, &analysed.db, &report) })
+}
+
+/// How many buffers a file lacks, by their numbers or by how many were written: both may mean the same ones.
+fn missing(db: &Database) -> i64 {
+    let ledger = quality::ledger(db);
+    let missing =
+        ledger.iter().filter(|a| matches!(a.name.as_str(), "buffers_missing" | "fewer_buffers_than_written"));
+    missing.map(|anomaly| anomaly.count).max().unwrap_or(0)
 }
 
 fn summary(file: &Path, db: &Database, report: &Report) -> Segment {
@@ -206,6 +222,8 @@ fn summary(file: &Path, db: &Database, report: &Report) -> Segment {
         interrupts_percent: (capacity > 0 && idle.is_some()).then(|| percent(interrupts, capacity)),
         events_lost: first.as_ref().map_or(0, |row| row.events_lost()),
         buffers_lost: first.as_ref().map_or(0, |row| row.buffers_lost()),
+        buffers_missing: missing(db),
+        in_part: false,
         worst,
         open: report.open(),
         error: None,
@@ -230,10 +248,15 @@ fn document(all: &[Segment]) -> Doc {
         let share =
             |share: Option<f64>| share.map_or_else(|| "?".to_owned(), |share| format!("{share:.1} %"));
         let begin = filetime_text(filetime(segment.begin_unix_ns.saturating_add(segment.offset_ns)), 0);
-        let lost = match (segment.events_lost, segment.buffers_lost) {
+        let lost = match (segment.events_lost, segment.buffers_lost.max(segment.buffers_missing)) {
+            _ if segment.error.is_some() => "?".to_owned(),
             (0, 0) => "0".to_owned(),
-            (events, 0) => format!("{} events", thousands(events.into())),
-            (_, buffers) => format!("{} buffers", thousands(buffers.into())),
+            (events, 0) => counted(events, "event", "events"),
+            (_, buffers) => counted(buffers, "buffer", "buffers"),
+        };
+        let length = match &segment.error {
+            Some(_) => "?".to_owned(),
+            None => duration_ns(segment.length_ns),
         };
         let name = Path::new(&segment.file).file_name().map(|name| name.to_string_lossy().into_owned());
         let worst = match (&segment.error, &segment.worst) {
@@ -246,7 +269,7 @@ fn document(all: &[Segment]) -> Doc {
             Line::name(name.unwrap_or_default()),
             share(segment.busy_percent).into(),
             worst.into(),
-            duration_ns(segment.length_ns).into(),
+            length.into(),
             share(segment.interrupts_percent).into(),
             lost.into(),
             bytes(segment.size_bytes).into(),
@@ -263,7 +286,8 @@ impl Cache {
     /// The folder, beside that of symbols; `None` if there is no place for caches.
     fn find() -> Option<Cache> {
         let folder = etwhy_symbols::cache_folder()?;
-        let version = concat!("segments-", env!("CARGO_PKG_VERSION"));
+        // The first number is that of the fields of a segment.
+        let version = concat!("segments-2-", env!("CARGO_PKG_VERSION"));
         Some(Cache(folder.parent()?.join(version)))
     }
 
@@ -307,10 +331,23 @@ mod tests {
             interrupts_percent: Some(1.0),
             events_lost: 1_234_567,
             buffers_lost: 0,
+            buffers_missing: 0,
+            in_part: false,
             worst,
             open: Open { undetermined: 87, asked: 89 },
             error: None,
         }
+    }
+
+    #[test]
+    fn what_is_lost_is_not_said_to_be_none() {
+        let cut = Segment { events_lost: 0, buffers_missing: 13, ..segment("cut.etl", None) };
+        let unread =
+            Segment { error: Some("no trace".to_owned()), length_ns: 0, ..segment("text.etl", None) };
+        let shown = Terminal::plain(240).render(&document(&[cut, unread]));
+        let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap().to_owned();
+        assert!(line("cut.etl").contains("13 buffers"), "{shown}");
+        assert!(!line("text.etl").contains("events") && !line("text.etl").contains("0 ns"), "{shown}");
     }
 
     #[test]
