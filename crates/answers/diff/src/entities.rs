@@ -9,6 +9,7 @@
 
 use super::change::{Change, Measured};
 use super::scale::{Observed, Scale, Side};
+use super::verdicts::UNKNOWN;
 use etwhy_analysis::derived::process_slice::ProcessSliceRow;
 use etwhy_analysis::fold::driver_cost::DriverCostRow;
 use etwhy_analysis::fold::function_cost::FunctionCostRow;
@@ -225,7 +226,9 @@ fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entit
                         scale,
                         cost.ns,
                     );
-                    if lost { change.undecided() } else { change }
+                    // What has no name is nobody: a trace whose names are lost has more of it, and whose it is may be in the other.
+                    let nobody = name.starts_with(UNKNOWN);
+                    if lost || nobody { change.undecided() } else { change }
                 })
                 .collect(),
         });
@@ -233,4 +236,27 @@ fn compared(kind: &'static str, costs: &[&Costs], scales: &[Scale]) -> Vec<Entit
     all.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then_with(|| a.name.cmp(&b.name)));
     all.truncate(MOST);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_table::Database;
+
+    #[test]
+    fn time_of_nobody_is_not_new() {
+        let db = Database::new();
+        let blank = Scale::read(&Side { label: String::new(), db: &db, findings: &[] });
+        let scale = Scale { cpus: 4, capacity_ns: 40_000_000_000, ..blank };
+        let costs = |names: &[(&str, f64)]| -> Costs {
+            names.iter().map(|(name, ns)| ((*name).to_owned(), Cost { ns: *ns, spread: *ns })).collect()
+        };
+        let before = costs(&[("cl.exe", 9e9)]);
+        let after = costs(&[("cl.exe", 9e9), ("[unknown]", 5e9), ("new.exe", 5e9)]);
+        let all = compared("process", &[&before, &after], &[scale.clone(), scale]);
+        let what =
+            |name: &str| all.iter().find(|e| e.name == name).map(|e| e.changes.first().map(|c| c.what));
+        assert_eq!(what("new.exe"), Some(Some("new")));
+        assert_eq!(what("[unknown]"), Some(Some("chance")));
+    }
 }

@@ -40,7 +40,7 @@ pub struct Verdict {
 }
 
 /// How names begin that could not be determined.
-const UNKNOWN: &str = "[unknown";
+pub(crate) const UNKNOWN: &str = "[unknown";
 
 /// More than this factor is worse, less than its inverse better.
 const FACTOR: f64 = 1.2;
