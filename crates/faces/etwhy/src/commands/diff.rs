@@ -9,7 +9,7 @@ use crate::options::document::DocumentArgs;
 use crate::report;
 use crate::report::terminal::out;
 use crate::rules::RuleArgs;
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args as _, FromArgMatches as _};
 use etwhy_diff::series::{self, Run, Series};
 use etwhy_diff::{Diff, Scale, Side, caveats, diff, table};
@@ -122,6 +122,10 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     if args.trace.traces.len() < 2 {
         bail!("a comparison needs two traces: etwhy diff BEFORE AFTER");
+    }
+    // A name that is mistyped is told before the traces in front of it are read.
+    for path in args.trace.traces.iter().filter(|path| path.as_os_str() != "-") {
+        std::fs::metadata(path).with_context(|| format!("{}: cannot open", path.display()))?;
     }
     if args.table.is_some() || args.sql.is_some() {
         return compare_table(&args);

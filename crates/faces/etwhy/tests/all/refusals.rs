@@ -202,7 +202,7 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         write(folder.path(), "log.evtx", b"ElfFile\0aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     let missing = folder.path().join("missing.etl");
     let missing = missing.str();
-    let cases: [(&[&str], i32, &str); 34] = [
+    let cases: [(&[&str], i32, &str); 35] = [
         (&["dump", "proces", trace], 2, "did you mean `process`?"),
         (&["dump", "proces"], 2, "did you mean `process`?"),
         (&["dump", trace, "process", "--sort", "x"], 2, "unknown column `x` in table `process`"),
@@ -221,6 +221,7 @@ fn mistyped_names_and_impossible_ranges_are_told() {
         (&["follow", trace, "--until-finding", "dpc.overlimit"], 2, "did you mean `dpc.over-limit`?"),
         (&["sql", missing], 2, "missing.etl: cannot open"),
         (&["segments", missing], 2, "missing.etl: cannot open"),
+        (&["diff", trace, missing], 2, "missing.etl: cannot open"),
         (&["symbols", "verify", missing], 2, "missing.etl: cannot open"),
         (&["follow", &log], 3, "an event log"),
         (&["evtx", "whyy", &log], 2, "did you mean `why`?"),
