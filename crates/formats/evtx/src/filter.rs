@@ -89,6 +89,9 @@ impl Condition {
             .into_iter()
             .find_map(|(operator, compare)| Some((rest.strip_prefix(operator)?, compare)))
             .ok_or_else(wrong)?;
+        // As SQL writes it: `LogonType='3'`.
+        let inner = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+        let value = inner.filter(|inner| !inner.contains('\'')).unwrap_or(value);
         let number = value.trim().parse::<f64>().ok();
         if matches!(compare, Compare::Less | Compare::Greater) && number.is_none() {
             return Err(format!("`{value}` in `{text}` is not a number"));
@@ -309,6 +312,8 @@ mod tests {
         assert!(holds("TargetUserName=adm*", "Administrator"));
         assert!(!holds("TargetUserName!=adm*", "Administrator"));
         assert!(holds("CommandLine~ -ENC ", "powershell -enc AAAA"));
+        assert!(holds("LogonType='3'", "3") && !holds("LogonType!='3'", "3"));
+        assert!(holds("Path='a'b'", "'a'b'"));
         assert!(holds("Size>100", "0x65"));
         assert!(!holds("Size>101", "0x65"));
         assert!(holds("LogonType<4", "3"));

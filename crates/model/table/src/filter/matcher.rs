@@ -241,6 +241,7 @@ mod tests {
     #[test]
     fn text_conditions() {
         assert_eq!(rows(&["process=cmd*"]), [0, 1]);
+        assert_eq!(rows(&["process = 'cmd*'"]), [0, 1], "as in SQL");
         assert_eq!(rows(&["process=CMD.exe"]), [0]);
         assert_eq!(rows(&["process!=cmd*"]), [2, 3]);
         assert_eq!(rows(&["process=!cmd*"]), [2, 3]);

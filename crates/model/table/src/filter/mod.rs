@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `process=cmd*;!cmdkey.exe` | text, as [`Pattern`] says |
 //! | `process!=*test*` | the opposite |
+//! | `process='cmd.exe'` | as in SQL: the same as without the quotes |
 //! | `wait_ns>=5ms` | numbers, with time units `ns us ms s m h` |
 //! | `size>64KiB` | or `B KB MB GB KiB MiB GiB` (KB is 1,000 bytes, KiB 1,024) |
 //! | `wait_ms>=5` | the same column spelled in another unit; a bare number is in that unit |

@@ -52,7 +52,7 @@ impl Predicate {
         let at = text.find(['!', '=', '<', '>']).ok_or_else(not_a_condition)?;
         let (name, rest) = text.split_at_checked(at).ok_or_else(not_a_condition)?;
         let operator = OPERATORS.into_iter().find(|o| rest.starts_with(o)).ok_or_else(not_a_condition)?;
-        let value = rest.strip_prefix(operator).unwrap_or_default().trim();
+        let value = unquoted(rest.strip_prefix(operator).unwrap_or_default().trim());
         let name = name.trim();
         if name.is_empty() {
             return Err(not_a_condition());
@@ -99,6 +99,12 @@ impl Predicate {
             _ => None,
         }
     }
+}
+
+/// A value that is written as in SQL: `'cmd.exe'`.
+fn unquoted(value: &str) -> &str {
+    let inner = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+    inner.filter(|inner| !inner.contains('\'')).unwrap_or(value)
 }
 
 /// Reads the values of one column.
