@@ -44,8 +44,9 @@ impl Timeline {
         let most = sums.iter().copied().fold(0.0, f64::max);
         let bars: Vec<Option<f64>> = sums.iter().map(|sum| Some(*sum).filter(|sum| *sum > 0.0)).collect();
         let unit = sanitize(&self.unit);
-        let scale =
-            format!("{} each, at most {} {unit}", duration(self.slice_ns * each as f64), decimal(most, 0));
+        let largest = decimal(most, 0);
+        let unit: &str = if largest == "1" { unit.strip_suffix('s').unwrap_or(&unit) } else { &unit };
+        let scale = format!("{} each, at most {largest} {unit}", duration(self.slice_ns * each as f64));
         (spark(&bars, most, columns), scale)
     }
 }
@@ -65,4 +66,19 @@ pub(crate) fn spark(values: &[Option<f64>], whole: f64, columns: usize) -> Strin
     let line: String = values.chunks(each).map(|group| bar(largest(group))).collect();
     debug_assert!(width(&line) <= columns.max(1));
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timeline;
+
+    #[test]
+    fn one_record_is_one() {
+        let scale = |sums: &[f64]| {
+            let sums = sums.to_vec();
+            Timeline { title: String::new(), sums, slice_ns: 1e6, unit: "records".to_owned() }.drawn(10).1
+        };
+        assert!(scale(&[1.0, 0.0]).ends_with("at most 1 record"), "{}", scale(&[1.0, 0.0]));
+        assert!(scale(&[2.0, 0.0]).ends_with("at most 2 records"), "{}", scale(&[2.0, 0.0]));
+    }
 }
