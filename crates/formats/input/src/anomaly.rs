@@ -9,5 +9,5 @@ etwhy_etl::define_anomalies! {
     MEMBER_UNLIKE_A_TRACE "member_unlike_a_trace" Warning Input "A member named .etl is empty or does not start like a trace and was left out.";
     PACKED_SYMBOL_SKIPPED "packed_symbol_skipped" Info Input "A symbol file in an archive is not laid out as name.pdb/GUIDAGE/name.sym and was not unpacked.";
     GIVEN_UNUSABLE "given_unusable" DataLoss Input "A file or folder that an option names (--symbols, --images, --manifests, --tmf) is missing or could not be read: names and texts that it would give are missing.";
-    SEGMENT_SKIPPED "segment_skipped" Warning Input "A file named .etl in the folder is empty or something else and was left out.";
+    SEGMENT_SKIPPED "segment_skipped" Warning Input "A file of the folder is empty or something else than its name says, and was left out.";
 }
