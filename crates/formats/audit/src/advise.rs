@@ -339,6 +339,15 @@ fn proposals(line: &Line, log: Option<&LogCost>) -> Vec<Proposal> {
     found
 }
 
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// How an outcome stands to what Microsoft recommends.
 fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<String>) {
     let mut reasons = Vec::new();
@@ -358,7 +367,7 @@ fn judge(subcategory: &AuditSubcategory, outcome: &OutcomeLine) -> (Tier, Vec<St
         let documents = those(advice);
         let words = if documents.len() > 1 { several } else { one };
         if !documents.is_empty() {
-            reasons.push(format!("{} {words}", documents.join(" and ")));
+            reasons.push(format!("{} {words}", listed(&documents)));
         }
     }
     let unlisted = subcategory.baseline_source.is_empty();

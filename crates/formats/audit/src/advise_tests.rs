@@ -165,3 +165,10 @@ fn what_is_safe_is_recommended_by_nobody() {
         }
     }
 }
+
+#[test]
+fn three_documents_are_listed_as_people_do() {
+    assert_eq!(listed(&["a"]), "a");
+    assert_eq!(listed(&["a", "b"]), "a and b");
+    assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+}

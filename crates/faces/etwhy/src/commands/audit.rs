@@ -15,6 +15,7 @@ use clap::{Args as _, FromArgMatches as _};
 use etwhy_audit::advise::Tier;
 use etwhy_audit::write::Proposed;
 use etwhy_audit::{Form, Policy, Unknown, parse};
+use etwhy_base::units::counted;
 use etwhy_export::sanitize;
 use etwhy_knowledge::Role;
 use std::io::{Read as _, Write as _};
@@ -78,11 +79,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         let policy = read(path)?;
         if policy.is_empty() {
             anyhow::bail!(
-                "{}: no audit policy: no line names a subcategory (read as {}, {} lines not understood). Write one with \
+                "{}: no audit policy: no line names a subcategory (read as {}, {} not understood). Write one with \
                  `auditpol /get /category:* /r > policy.csv`",
                 path.display(),
                 policy.encoding,
-                policy.unknown_count
+                counted(policy.unknown_count, "line", "lines")
             );
         }
         if policy.says_nothing() {
@@ -120,9 +121,9 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     }
     if !args.log.is_empty() && logs.machines.is_empty() {
         anyhow::bail!(
-            "{}: no audit records in {} logs; a Security log is wanted",
+            "{}: no audit records in {}; a Security log is wanted",
             shown(&args.log),
-            logs.read
+            counted(logs.read as i128, "log", "logs")
         );
     }
     let role = args.baseline.as_deref().and_then(Role::from_name);

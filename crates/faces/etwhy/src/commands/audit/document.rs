@@ -7,7 +7,7 @@ use etwhy_audit::policies::is_complete;
 use etwhy_audit::policy::{Doubt, Subject};
 use etwhy_audit::{Form, Policy, Setting};
 use etwhy_base::time::{filetime, filetime_text};
-use etwhy_base::units::{bytes, decimal, thousands};
+use etwhy_base::units::{bytes, counted, decimal, thousands};
 use etwhy_doc::{Block, Column, Doc, Line as Cell, Table};
 use etwhy_knowledge::{Advice, Role};
 
@@ -387,32 +387,48 @@ fn about(policy: &Policy) -> String {
 
 fn notes(policy: &Policy) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut note = |count: u64, text: &str| {
+    let mut note = |count: u64, one: &str, many: &str| {
         if count > 0 {
-            notes.push(format!("{} {text}", thousands(i128::from(count))));
+            notes.push(counted(count, one, many));
         }
     };
-    note(policy.unknown_count, "lines were not understood");
-    note(policy.unknown_settings, "settings are words that are in no list: `auditpol /backup` has numbers");
+    note(policy.unknown_count, "line was not understood", "lines were not understood");
+    note(
+        policy.unknown_settings,
+        "setting is a word that is in no list: `auditpol /backup` has numbers",
+        "settings are words that are in no list: `auditpol /backup` has numbers",
+    );
     note(
         policy.with_doubt(Doubt::Disagree),
+        "line has a number and words that disagree; the number counts",
         "lines have a number and words that disagree; the number counts",
     );
-    note(policy.left_out, "lines behind the 50,000th were not read");
-    note(policy.left_out_bytes as u64, "bytes at the end were not read");
-    note(policy.replaced as u64, "characters could not be read in this encoding");
+    note(policy.left_out, "line behind the 50,000th was not read", "lines behind the 50,000th were not read");
+    note(policy.left_out_bytes as u64, "byte at the end was not read", "bytes at the end were not read");
+    note(
+        policy.replaced as u64,
+        "character could not be read in this encoding",
+        "characters could not be read in this encoding",
+    );
     let count = |of: fn(&Subject) -> bool| policy.entries.iter().filter(|e| of(&e.subject)).count() as u64;
-    note(count(|s| matches!(s, Subject::Guid(_))), "subcategories are of a later Windows and not known here");
+    note(
+        count(|s| matches!(s, Subject::Guid(_))),
+        "subcategory is of a later Windows and not known here",
+        "subcategories are of a later Windows and not known here",
+    );
     note(
         count(|s| matches!(s, Subject::GlobalSacl(_))),
+        "line sets SACLs for all files or keys: it decides about volume too",
         "lines set SACLs for all files or keys: they decide about volume too",
     );
     note(
         policy.entries.iter().filter(|e| e.account.is_some()).count() as u64,
+        "line is for a single account",
         "lines are for single accounts",
     );
     note(
         policy.with_doubt(Doubt::Target),
+        "line is neither for System nor for a known account; it is read as System's",
         "lines are neither for System nor for a known account; they are read as System's",
     );
     for unknown in policy.uncertain().iter().take(5) {
