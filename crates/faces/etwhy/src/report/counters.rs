@@ -13,6 +13,9 @@ const MOST_CPUS: usize = 64;
 /// Machines that are shown; of more, the first.
 const MOST_MACHINES: usize = 50;
 
+/// Machines whose log is described above the findings, which should not begin on the third page of a fleet.
+const MOST_TOLD: usize = 10;
+
 /// Means of each counter in the slices of the log.
 pub struct Slices {
     width: i64,
@@ -117,9 +120,10 @@ pub fn add_quality(doc: &mut Doc, db: &Database, files: &[String]) -> Result<(),
         lines.push(format!("and {}", counted(more as i64, "more file", "more files")).into());
     }
     let machines = db.read::<CounterMachineRow>()?;
-    lines.extend(machines.iter().take(MOST_MACHINES).map(|row| machine_line(row).into()));
-    if let Some(more) = machines.len().checked_sub(MOST_MACHINES).filter(|more| *more > 0) {
-        lines.push(format!("and {}", counted(more as i64, "more machine", "more machines")).into());
+    lines.extend(machines.iter().take(MOST_TOLD).map(|row| machine_line(row).into()));
+    if let Some(more) = machines.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        let more = counted(more as i64, "more machine", "more machines");
+        lines.push(format!("and {more} (--dump counter_machine)").into());
     }
     for row in &db.read::<CounterNoteRow>()? {
         let count = thousands(row.count().into());
