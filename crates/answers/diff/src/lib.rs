@@ -32,7 +32,7 @@ pub mod verdicts;
 pub use change::{Change, Ratio};
 pub use scale::{Scale, Side};
 
-use etwhy_base::units::{digits, duration_ns};
+use etwhy_base::units::{counted, digits, duration_ns};
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -67,8 +67,25 @@ pub fn caveats(traces: &[Scale]) -> Vec<String> {
         }
         if first.cpus != other.cpus {
             caveats.push(format!(
-                "{} has {} processors, {} has {}: shares are of each machine's own",
-                first.label, first.cpus, other.label, other.cpus
+                "{} has {}, {} has {}: shares are of each machine's own",
+                first.label,
+                counted(first.cpus, "processor", "processors"),
+                other.label,
+                other.cpus
+            ));
+        }
+        if first.recording.is_some() && first.recording == other.recording {
+            caveats.push(format!(
+                "{} and {} are the same recording, so there is nothing to compare",
+                first.label, other.label
+            ));
+        }
+        if let (Some(before), Some(after)) = (&first.computer, &other.computer)
+            && !before.eq_ignore_ascii_case(after)
+        {
+            caveats.push(format!(
+                "{} is of {before}, {} of {after}: what differs may be the machines",
+                first.label, other.label
             ));
         }
     }
@@ -145,5 +162,29 @@ pub fn diff(sides: &[Side<'_>]) -> Diff {
         modules: modules::compare(sides),
         caveats: caveats(&traces),
         traces,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_table::Database;
+
+    #[test]
+    fn what_is_compared_is_said() {
+        let db = Database::new();
+        let blank = Scale::read(&Side { label: "a.etl".to_owned(), db: &db, findings: &[] });
+        let of = |label: &str, computer: &str, recording: &str| Scale {
+            label: label.to_owned(),
+            computer: Some(computer.to_owned()),
+            recording: Some(recording.to_owned()),
+            ..blank.clone()
+        };
+        assert_eq!(caveats(&[of("a.etl", "PC", "1"), of("b.etl", "pc", "2")]), [""; 0]);
+        assert_eq!(caveats(&[blank.clone(), blank.clone()]), [""; 0], "nothing is known of them");
+        let same = caveats(&[of("a.etl", "PC", "1"), of("b.etl", "PC", "1")]);
+        assert!(same.len() == 1 && same[0].contains("a.etl and b.etl are the same recording"), "{same:?}");
+        let other = caveats(&[of("a.etl", "PC1", "1"), of("b.etl", "PC2", "2")]);
+        assert!(other.len() == 1 && other[0].contains("a.etl is of PC1, b.etl of PC2"), "{other:?}");
     }
 }

@@ -4,6 +4,7 @@ use etwhy_analysis::derived::machine::{MachineRow, running_cpu_ns};
 use etwhy_decode::kernel::events::PerfInfo;
 use etwhy_rules::{CostOf, Outcome, Rule};
 use etwhy_table::{Database, TableSpec};
+use etwhy_trace::catalog::trace::TraceRow;
 use etwhy_trace::catalog::{self, cpu_time::CpuRow, kernel_class::KernelClassRow, unobserved::UnobservedRow};
 use etwhy_trace::{Select, What};
 use serde::Serialize;
@@ -122,6 +123,14 @@ pub struct Side<'a> {
 pub struct Scale {
     /// What the trace is called.
     pub label: String,
+    /// Computer, where recorded.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub computer: Option<String>,
+    /// Name of the content, the same for copies.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub recording: Option<String>,
     /// From the first to the last event.
     pub duration_ns: i64,
     /// Logical processors.
@@ -171,8 +180,12 @@ impl Scale {
         let elapsed_cpu_ns = machine.map_or(0, running_cpu_ns);
         let observed_ns = machine.and_then(|m| m.observed_ns());
         let cpus = machine.map_or(0, |m| m.cpus());
+        let traces = side.db.read::<TraceRow>().ok();
+        let trace = traces.as_ref().and_then(|rows| rows.first());
         Scale {
             label: side.label.clone(),
+            computer: trace.and_then(|row| row.computer().map(str::to_owned)),
+            recording: trace.map(|row| row.recording_id().to_owned()).filter(|id| !id.is_empty()),
             duration_ns: machine.map_or(0, |m| m.duration_ns()),
             cpus,
             capacity_ns,
