@@ -110,7 +110,11 @@ fn can_be_added(column: &etwhy_table::ColumnSpec) -> bool {
     matches!(column.unit, Unit::Ns | Unit::Bytes | Unit::Count)
         && matches!(column.role, Role::Duration | Role::Weight | Role::Bytes | Role::Count)
         && !figure.iter().any(|part| name.starts_with(part))
+        && !LEVELS.contains(&name)
 }
+
+/// Counts of what is there at once: the depths of processes or requests, and the processors of interrupts, add up to nothing.
+const LEVELS: [&str; 6] = ["cpus", "depth", "hot_cpus", "hot_nodes", "nested", "peak"];
 
 fn add_up(table: &Table, keys: &[String], metrics: &[String]) -> BTreeMap<Vec<String>, Vec<f64>> {
     let columns = |names: &[String]| -> Vec<Option<usize>> {
@@ -131,4 +135,17 @@ fn add_up(table: &Table, keys: &[String], metrics: &[String]) -> BTreeMap<Vec<St
         }
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etwhy_trace::catalog::disk_io::DISK_IO;
+
+    #[test]
+    fn depths_are_not_added_up() {
+        let of = |name: &str| DISK_IO.column(name).is_some_and(can_be_added);
+        assert!(!of("depth"));
+        assert!(of("size_bytes"));
+    }
 }
