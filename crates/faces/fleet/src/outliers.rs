@@ -30,6 +30,9 @@ const EFFICIENCY: f64 = 0.37;
 /// Chance of naming a machine in a fleet without outliers. Tests find half as many.
 const FALSE_ALARMS: f64 = 0.05;
 
+/// How names begin that a recording did not tell.
+pub const NAMELESS: &str = "[unknown";
+
 /// A machine that takes more than its peers.
 #[derive(Clone, Debug)]
 pub struct Outlier {
@@ -70,6 +73,10 @@ pub fn outliers(table: &Table) -> Vec<Outlier> {
         let machine = need("machine_id");
         computers.insert(machine.clone(), text("computer"));
         machines.entry((peers.clone(), need("kind"))).or_default().insert(machine.clone());
+        // Time of nobody is there where names are missing: that recording is another one, not its machine.
+        if need("culprit").starts_with(NAMELESS) {
+            continue;
+        }
         let of = shares.entry((peers, need("kind"), need("culprit"))).or_default();
         of.insert(machine, table.f64(row, "share_percent").unwrap_or(0.0));
     }

@@ -100,6 +100,26 @@ fn what_was_planted_is_found() {
     assert!(courses.iter().all(|course| !course.certain), "four days make no trend");
 }
 
+/// A recording that lost names has more of what nobody knows; its machine is no other for that.
+#[test]
+fn names_that_were_lost_make_no_outlier() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut made, mut rng) = (Made::default(), Rng::new(3));
+    for machine in 0..12 {
+        let mut trace = made.trace(&format!("t{machine}"), &format!("m{machine:02}"));
+        trace.facts("Contoso Book 1", 3);
+        trace.driver("quiet.sys", "1", 0.1 * (rng.normal() * 0.03).exp());
+        match machine {
+            3 => trace.driver("[unknown]", "1", 0.5),
+            5 => trace.driver("rogue.sys", "1", 0.5),
+            _ => {}
+        }
+    }
+    let found = outliers(&fleet(&made, folder.path()).ask("machine_shares").unwrap());
+    let culprits: Vec<&str> = found.iter().map(|outlier| outlier.culprit.as_str()).collect();
+    assert_eq!(culprits, ["rogue.sys"]);
+}
+
 /// A trace of which nobody knows how long it was changes no share, and its findings count.
 #[test]
 fn an_event_at_a_wrong_time_changes_no_share() {

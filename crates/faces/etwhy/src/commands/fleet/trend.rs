@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use anyhow::bail;
 use etwhy_base::units::digits;
 use etwhy_doc::{Column, Doc, Line, Span, Table};
+use etwhy_fleet::outliers::NAMELESS;
 use etwhy_fleet::trend::{By, Course, Step, courses};
 use serde_json::json;
 
@@ -99,6 +100,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// What `--fail-on` minds of a course.
 fn recent_step(course: &Course, conditions: &[String]) -> Option<String> {
+    // Where names are missing there is more of it, whoever it was.
+    if course.culprit.starts_with(NAMELESS) {
+        return None;
+    }
     let step = course.steps.last().filter(|step| step.at + RECENT >= course.percent.len())?;
     let way = if step.after > step.before { "slower" } else { "faster" };
     let large = (step.after - step.before).abs() >= LEAST_CHANGE * step.before;
