@@ -193,8 +193,9 @@ fn row(db: &Database, trace: &Rows<'_, TraceRow>) -> MachineRow {
 
 /// Events and buffers lost, as the headers say.
 fn lost(all: &[RowOf<'_, '_, TraceRow>]) -> (i64, i64) {
-    let sum = |lost: fn(&RowOf<'_, '_, TraceRow>) -> i64| all.iter().map(lost).fold(0, i64::saturating_add);
-    (sum(|row| row.events_lost()), sum(|row| row.buffers_lost()))
+    let events = all.iter().map(|row| row.events_lost()).fold(0, i64::saturating_add);
+    let buffers = all.iter().map(|row| row.buffers_lost()).fold(0, i64::saturating_add);
+    (events, buffers)
 }
 
 /// How long the machine stood still, and since when, where that is known.
