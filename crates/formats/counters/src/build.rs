@@ -177,23 +177,6 @@ fn is_english(path: &CounterPath) -> bool {
     words.any(|word| ENGLISH.iter().any(|english| word.eq_ignore_ascii_case(english)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_databases_and_web_servers_are_english() {
-        let is = |path: &str| is_english(&CounterPath::parse(path).unwrap());
-        assert!(is(r"\\S\SQLServer:Buffer Manager\Page life expectancy"));
-        assert!(is(r"\\S\.NET CLR Memory(w3wp)\% Time in GC"));
-        assert!(is(r"\\S\Web Service(_Total)\Current Connections"));
-        // Dutch, Danish and Polish.
-        assert!(!is(r"\\S\Processor(_Total)\% Processortijd"));
-        assert!(!is(r"\\S\Hukommelse\Sider/sek"));
-        assert!(!is(r"\\S\Procesor(0)\Czas procesora (%)"));
-    }
-}
-
 fn wanted_rows(machine: &Machine, of_machine: &[&Counter], strings: &mut Strings) -> Vec<CounterWantedRow> {
     WANTED
         .iter()
@@ -214,4 +197,21 @@ fn wanted_rows(machine: &Machine, of_machine: &[&Counter], strings: &mut Strings
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_databases_and_web_servers_are_english() {
+        let is = |path: &str| is_english(&CounterPath::parse(path).unwrap());
+        assert!(is(r"\\S\SQLServer:Buffer Manager\Page life expectancy"));
+        assert!(is(r"\\S\.NET CLR Memory(w3wp)\% Time in GC"));
+        assert!(is(r"\\S\Web Service(_Total)\Current Connections"));
+        // Dutch, Danish and Polish.
+        assert!(!is(r"\\S\Processor(_Total)\% Processortijd"));
+        assert!(!is(r"\\S\Hukommelse\Sider/sek"));
+        assert!(!is(r"\\S\Procesor(0)\Czas procesora (%)"));
+    }
 }
