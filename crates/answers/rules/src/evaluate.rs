@@ -108,7 +108,7 @@ const MOST_HITS: usize = 100;
 /// Findings for which a further thread saves more than its connection takes: SQLite needs about 1 ms to understand one, however small the tables are.
 const FINDINGS_PER_THREAD: usize = 16;
 
-/// Asks all findings about what was read, on up to `threads` threads, and puts them in order ([`sort`]).
+/// Asks all findings about what was read, on up to `threads` threads, and puts them in order.
 ///
 /// # Errors
 /// If SQLite refuses a table.
